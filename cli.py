@@ -1,0 +1,6 @@
+"""`python cli.py …` from a checkout is `rebalance …`."""
+
+from rebalancer.cli import main
+
+if __name__ == "__main__":
+    main()

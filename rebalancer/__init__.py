@@ -1,0 +1,64 @@
+"""Finds, proves and plans better placements of objects in containers.
+
+Everything public is importable from here, and loaded when it is first used: `import rebalancer` itself costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rebalancer.problem.errors import InputError as InputError
+    from rebalancer.solution import Evaluation as Evaluation
+    from rebalancer.solution import Solution as Solution
+    from rebalancer.solver import Rebalancer as Rebalancer
+    from rebalancer.specs.assignment_affinities import AssignmentAffinitiesSpec as AssignmentAffinitiesSpec
+    from rebalancer.specs.avoid_assignments import AvoidAssignmentsSpec as AvoidAssignmentsSpec
+    from rebalancer.specs.avoid_moving import AvoidMovingSpec as AvoidMovingSpec
+    from rebalancer.specs.balance import BalanceSpec as BalanceSpec
+    from rebalancer.specs.capacity import CapacitySpec as CapacitySpec
+    from rebalancer.specs.colocate_groups import ColocateGroupsSpec as ColocateGroupsSpec
+    from rebalancer.specs.fields import Filter as Filter
+    from rebalancer.specs.fields import Limit as Limit
+    from rebalancer.specs.group_count import GroupCountSpec as GroupCountSpec
+    from rebalancer.specs.minimize_movement import MinimizeMovementSpec as MinimizeMovementSpec
+    from rebalancer.specs.moves_in_progress import MovesInProgressSpec as MovesInProgressSpec
+    from rebalancer.specs.non_accepting import NonAcceptingSpec as NonAcceptingSpec
+    from rebalancer.specs.placed import PlacedSpec as PlacedSpec
+    from rebalancer.specs.to_free import ToFreeSpec as ToFreeSpec
+
+__version__ = "0.1.0"
+
+#: Public name -> module, besides the specs, which the registry knows.
+_HOMES = {
+    "Evaluation": "rebalancer.solution",
+    "Filter": "rebalancer.specs.fields",
+    "InputError": "rebalancer.problem.errors",
+    "Limit": "rebalancer.specs.fields",
+    "Rebalancer": "rebalancer.solver",
+    "Solution": "rebalancer.solution",
+}
+
+
+def _homes() -> dict[str, str]:
+    """Return every public name and its module."""
+    from rebalancer.specs.registry import BUILT_IN
+
+    specs = {name: module for module, _, name in (target.partition(":") for target in BUILT_IN.values())}
+    return _HOMES | specs
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None and name.endswith("Spec"):
+        home = _homes().get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value  # found without this function from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({"__version__", *_homes()})

@@ -1,0 +1,5 @@
+"""The `rebalance` command, one file per verb."""
+
+from rebalancer.cli.group import main
+
+__all__ = ["main"]

@@ -1,0 +1,41 @@
+"""`rebalance evaluate`: scores an assignment, solves nothing."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from rebalancer.cli import faults
+from rebalancer.cli.assignment_file import located, read_assignment
+from rebalancer.cli.options import common, scenario_argument
+from rebalancer.cli.scenario_file import of_file, read_scenario
+
+
+@click.command(name="evaluate")
+@scenario_argument
+@click.option(
+    "--assignment",
+    metavar="FILE.csv",
+    type=click.Path(),
+    help="Score this assignment too. Its columns are named like the object and the container; no container: unplaced.",
+)
+@common
+def command(scenario: str, assignment: str | None, as_json: bool) -> int:
+    """Score the initial assignment of SCENARIO and, if given, another one."""
+    from rebalancer.solver import Rebalancer
+
+    read = read_scenario(scenario)
+    names = read.problem.object_name, read.problem.container_name
+    table = None if assignment is None else read_assignment(assignment, *names)
+    with of_file(scenario), located(assignment, *names):
+        evaluation = Rebalancer.from_scenario(read).evaluate(table)
+    if as_json:
+        faults.print_json({**evaluation.to_json(), "worsened": list(evaluation.worsened)})
+        return 0
+    from rich.console import Console
+
+    from rebalancer.report.results import show_evaluation
+
+    show_evaluation(evaluation, Console(file=sys.stdout), compared=table is not None)
+    return 0

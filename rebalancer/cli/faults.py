@@ -1,0 +1,63 @@
+"""Faults and warnings as lines on stderr, or as JSON on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from rebalancer.problem.errors import Fault
+
+
+def line(fault: Fault, severity: str = "error") -> str:
+    """Return ``FILE:LINE:COL: severity[CODE]: message``; without a file, the path of names that leads to the value."""
+    place = ":".join(str(part) for part in (fault.file, fault.line, fault.column) if part is not None)
+    if fault.file is None:
+        place = ".".join(str(step) for step in fault.path)
+    text = f"{severity}[{fault.code}]: {_one_line(fault.message)}"
+    return f"{_one_line(place)}: {text}" if place else text
+
+
+def record(fault: Fault) -> dict[str, Any]:
+    """Return a fault as plain values, ready for JSON."""
+    return {
+        "file": fault.file,
+        "line": fault.line,
+        "column": fault.column,
+        "code": fault.code,
+        "message": fault.message,
+        "value": _plain(fault.value),
+        "suggestion": fault.suggestion,
+    }
+
+
+def report(faults: Iterable[Fault], as_json: bool) -> None:
+    """Print every fault: as one JSON object on stdout, or one line each on stderr."""
+    if as_json:
+        print_json({"errors": [record(fault) for fault in faults]})
+        return
+    for fault in faults:
+        print(line(fault), file=sys.stderr)
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """Print one JSON object on stdout."""
+    print(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as seen, as JSON can hold it."""
+    if value is None or isinstance(value, bool | int | str):
+        return str(value) if isinstance(value, str) else value
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else str(value)
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return str(value)
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\r", "\\r").replace("\n", "\\n")

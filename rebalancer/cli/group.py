@@ -1,0 +1,128 @@
+"""The command group: verbs are loaded when they are used; what goes wrong ends in one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+import rebalancer
+from rebalancer.cli.exits import Exit
+from rebalancer.problem.errors import Fault, InputError, nearest
+
+#: One line per verb: name -> module, whose ``command`` it is.
+VERBS = {
+    "check": "rebalancer.cli.check",
+    "evaluate": "rebalancer.cli.evaluate",
+    "import": "rebalancer.cli.import_instance",
+    "schema": "rebalancer.cli.schema",
+    "solve": "rebalancer.cli.solve",
+}
+
+#: Set to anything, it shows the traceback of an internal error, as ``--debug`` does.
+DEBUG_VARIABLE = "REBALANCE_DEBUG"
+
+
+class VerbGroup(click.Group):
+    """Loads a verb's module when the verb is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all verbs."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Return a verb, or None where there is no such verb."""
+        if name not in VERBS:
+            return None
+        command: click.Command = import_module(VERBS[name]).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the verb that the arguments name; an unknown one is an error with the nearest name."""
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in VERBS:
+            close = nearest(name, VERBS)
+            ctx.fail(f"No such command '{name}'." + (f" Did you mean '{close}'?" if close else ""))
+        return super().resolve_command(ctx, args)
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **__: Any) -> NoReturn:
+        """Run the command and exit with its code. Never shows a traceback unless asked for one."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+        as_json = "--json" in options
+        debug = "--debug" in options or bool(os.environ.get(DEBUG_VARIABLE))
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                # A name that the terminal cannot show is no reason to fail.
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            code = super().main(arguments, prog_name or "rebalance", standalone_mode=False)
+            sys.stdout.flush()
+        except InputError as error:
+            code = _bad_input(error.faults, as_json)
+        except click.ClickException as error:
+            code = _bad_usage(error, as_json)
+        except (KeyboardInterrupt, click.Abort):
+            print("interrupted", file=sys.stderr)
+            code = Exit.INTERRUPTED
+        except BrokenPipeError:
+            # The reader has gone (`| head`): keep the interpreter from complaining when it flushes.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = Exit.INTERNAL
+        except Exception as error:
+            code = _internal(error, as_json, debug)
+        sys.exit(int(code or 0))
+
+
+def _bad_input(faults: Sequence[Fault], as_json: bool) -> Exit:
+    from rebalancer.cli.faults import report
+
+    report(faults, as_json)
+    return Exit.BAD_INPUT
+
+
+def _bad_usage(error: click.ClickException, as_json: bool) -> Exit:
+    if as_json:
+        from rebalancer.cli.faults import report
+
+        close = getattr(error, "possibilities", None)
+        report([Fault("usage", error.format_message(), suggestion=close[0] if close else None)], True)
+    else:
+        error.show()
+    return Exit.BAD_INPUT
+
+
+def _internal(error: Exception, as_json: bool, debug: bool) -> Exit:
+    from rebalancer.cli.faults import report
+
+    if debug:
+        traceback.print_exc()
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    hint = "" if debug else f"; please report it with the traceback that --debug or {DEBUG_VARIABLE}=1 shows"
+    report([Fault("internal", f"internal error: {what}{hint}")], as_json)
+    return Exit.INTERNAL
+
+
+@click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(rebalancer.__version__, prog_name="rebalance", message="%(prog)s %(version)s")
+def main() -> None:
+    r"""Find a better placement of objects in containers, and prove how good it is.
+
+    A SCENARIO is a YAML file that says what is where, what must hold and what is good.
+
+    \b
+    Exit codes:
+      0  done, nothing broken (SOFT constraints do not count)
+      1  internal error
+      2  bad usage or bad input; nothing was written
+      3  done, but some constraint stays broken
+      4  infeasible, proven
+      5  no solution found in the time limit
+    """

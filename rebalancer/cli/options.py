@@ -1,0 +1,87 @@
+"""Options and arguments that verbs share."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import math
+import re
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import click
+
+# Generic for type checkers; at run time only in newer versions.
+if TYPE_CHECKING:
+    _Number: TypeAlias = click.ParamType[float]
+else:
+    _Number = click.ParamType
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+class Duration(_Number):
+    """A time span such as ``90``, ``60s``, ``5m``, ``1.5h`` or ``1h30m``, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return seconds."""
+        if not isinstance(value, str):
+            return float(value)
+        text = value.strip().lower()
+        if re.fullmatch(r"\d+(\.\d+)?", text):
+            text += "s"
+        if not re.fullmatch(r"(\d+(\.\d+)?(ms|s|min|m|h))+", text):
+            self.fail(f"{value!r} is not a duration; write 60s, 5m or 1h30m", param, ctx)
+        total = sum(float(size) * _UNITS[unit] for size, _, unit in re.findall(r"(\d+(\.\d+)?)(ms|s|min|m|h)", text))
+        if not 0 < total < math.inf:
+            self.fail(f"{value!r} must be more than 0", param, ctx)
+        return total
+
+
+class Share(_Number):
+    """A share such as ``0.01`` or ``1%``."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return a fraction of 1."""
+        if not isinstance(value, str):
+            return float(value)
+        text = value.strip()
+        if not re.fullmatch(r"\d*\.?\d+([eE][-+]?\d+)?\s*%?", text):
+            self.fail(f"{value!r} is not a share; write 0.01 or 1%", param, ctx)
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+
+
+scenario_argument = click.argument("scenario", metavar="SCENARIO", type=click.Path())
+
+
+def common(function: _F) -> _F:
+    """Add ``--json``, ``--verbose`` and ``--debug``; the function gets ``as_json``."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else there.")
+    @click.option("-v", "--verbose", is_flag=True, help="Log what is being done to stderr.")
+    @click.option("--debug", is_flag=True, help="Log everything, and show the traceback of an internal error.")
+    @functools.wraps(function)
+    def run(*args: Any, verbose: bool, debug: bool, **options: Any) -> Any:
+        configure_logging(verbose, debug)
+        return function(*args, **options)
+
+    return run  # type: ignore[return-value]
+
+
+def configure_logging(verbose: bool, debug: bool) -> None:
+    """Send the library's log to stderr: warnings, and more if asked for."""
+    log = logging.getLogger("rebalancer")
+    for handler in [known for known in log.handlers if getattr(known, "of_command", False)]:
+        log.removeHandler(handler)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.of_command = True  # type: ignore[attr-defined]
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG if debug else logging.INFO if verbose else logging.WARNING)

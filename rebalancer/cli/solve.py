@@ -1,0 +1,97 @@
+"""`rebalance solve`: finds a better assignment and writes it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextlib import ExitStack
+
+import click
+
+from rebalancer.cli import exits, faults
+from rebalancer.cli.assignment_file import located, read_assignment
+from rebalancer.cli.interrupts import kept_answers
+from rebalancer.cli.options import Duration, Share, common, scenario_argument
+from rebalancer.cli.output import OutputFolder, write_solution
+from rebalancer.cli.scenario_file import of_file, read_scenario
+
+
+@click.command(name="solve")
+@scenario_argument
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(),
+    help="Write result.json, assignment.csv and moves.csv to this folder.",
+)
+@click.option(
+    "--time-limit", metavar="TIME", type=Duration(), help="Such as 60s or 5m; otherwise as SCENARIO says, or 60s."
+)
+@click.option("--engine", metavar="NAME", help="auto or cpsat; otherwise as SCENARIO says, or auto.")
+@click.option("--gap", metavar="SHARE", type=Share(), help="Relative gap at which to stop, such as 0.01 or 1%.")
+@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Seed of the search.")
+@click.option("--workers", metavar="N", type=click.IntRange(min=1), help="How many searchers.")
+@click.option(
+    "--start",
+    metavar="FILE.csv",
+    type=click.Path(),
+    help="An assignment to start from, such as assignment.csv of another run.",
+)
+@click.option("--deterministic", is_flag=True, default=None, help="The same seed and workers give the same answer.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@common
+def command(
+    scenario: str,
+    output: str | None,
+    time_limit: float | None,
+    engine: str | None,
+    gap: float | None,
+    seed: int | None,
+    workers: int | None,
+    start: str | None,
+    deterministic: bool | None,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Find a better assignment for SCENARIO, and prove how good it is.
+
+    Ctrl-C ends the search with the best assignment so far.
+    """
+    from rebalancer.report.progress import reporter
+    from rebalancer.solver import Rebalancer
+
+    stop = threading.Event()
+    with ExitStack() as stack:
+        stack.enter_context(kept_answers(stop))
+        read = read_scenario(scenario)
+        names = read.problem.object_name, read.problem.container_name
+        table = None if start is None else read_assignment(start, *names)
+        folder = None if output is None else stack.enter_context(OutputFolder(output))
+        with of_file(scenario), located(start, *names), reporter(quiet) as progress:
+            solution = Rebalancer.from_scenario(read).solve(
+                engine=engine,
+                time_limit=time_limit,
+                gap=gap,
+                seed=seed,
+                workers=workers,
+                deterministic=deterministic,
+                start=table,
+                on_progress=progress,
+                stop=stop,
+            )
+        written = None if folder is None else write_solution(folder, solution)
+    if as_json:
+        faults.print_json(solution.to_json())
+    else:
+        from rich.console import Console
+
+        from rebalancer.report.results import show_solution
+
+        where = (
+            None
+            if written is None or output is None
+            else f"{', '.join(written[:-1])} and {written[-1]} are in {output}"
+        )
+        show_solution(solution, Console(file=sys.stdout), where)
+    return exits.of_solution(solution)

@@ -1,0 +1,120 @@
+"""What every engine takes and gives back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.model import Model
+
+
+class Status(str, Enum):
+    """How far a search got."""
+
+    OPTIMAL = "OPTIMAL"
+    FEASIBLE = "FEASIBLE"
+    INFEASIBLE = "INFEASIBLE"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One line of progress: a better answer or a better bound at one tuple position.
+
+    Parameters
+    ----------
+    seconds : float
+        Since the request was made.
+    tuple_pos : int
+    objective, bound, gap : float or None
+        In the user's units; None where not known yet.
+    """
+
+    seconds: float
+    tuple_pos: int
+    objective: float | None
+    bound: float | None
+    gap: float | None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to search for, and for how long.
+
+    Parameters
+    ----------
+    time_limit : float or None
+        Seconds from ``began``; None: until proven.
+    gap : float
+        Relative gap at which a position may stop.
+    seed, workers : int
+    start : int32 array or None
+        An assignment to start from.
+    deterministic : bool
+        The same seed and workers give the same answer.
+    on_progress : callable or None
+    stop : threading.Event
+        Set it to end the search with the best answer so far.
+    began : float
+        `time.monotonic` when the caller's clock started.
+    """
+
+    time_limit: float | None = 60.0
+    gap: float = 0.0
+    seed: int = 0
+    workers: int = 2
+    start: NDArray[np.int32] | None = None
+    deterministic: bool = False
+    on_progress: Callable[[Progress], None] | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the request was made."""
+        return time.monotonic() - self.began
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left; infinite without a limit."""
+        return float("inf") if self.time_limit is None else self.time_limit - self.seconds
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an engine found.
+
+    Parameters
+    ----------
+    status : Status
+    assignment : int32 array or None
+        Container index per object, -1 unplaced; None if nothing was found.
+    bounds : tuple of (int or None)
+        Proven lower bound of each tuple position's integer objective, given the earlier positions' values; None where unknown.
+    reason : str or None
+        Why there is no answer.
+    engine : str
+    """
+
+    status: Status
+    assignment: NDArray[np.int32] | None
+    bounds: tuple[int | None, ...]
+    reason: str | None = None
+    engine: str = ""
+
+
+class Engine(Protocol):
+    """Something that searches for a good assignment of a model."""
+
+    name: str
+
+    def solve(self, model: Model, request: Request) -> Answer:
+        """Return the best assignment found."""
+        ...

@@ -1,0 +1,1 @@
+"""The exact engine: the model as CP-SAT constraints, filled in bulk."""

@@ -1,0 +1,106 @@
+"""Which placements can be part of an answer at all: those that break no hard cell on their own."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.engines.cpsat.literals import Literals
+from rebalancer.engines.cpsat.rows import RowAlgebra, Rows
+from rebalancer.model import Cells, Function, Gather, Gathering, HardCells, Map, Model, Reduce, Tally
+from rebalancer.model.grid import apply, reduce_sum
+
+#: Up to this many (object, container) pairs all placements are candidates; above, a sample of them is.
+ALL_PAIRS = 4_000_000
+#: Candidates of a sample.
+SAMPLED = 200_000
+
+
+def all_candidates(model: Model) -> Literals:
+    """Return every placement that breaks no hard cell on its own."""
+    problem = model.problem
+    literals = Literals.of(np.ones((len(problem.objects), len(problem.containers) + 1), bool))
+    return pruned(model, literals)
+
+
+def sampled_candidates(model: Model, keep: NDArray[np.int32], rng: np.random.Generator) -> Literals:
+    """Return where each object is, where it started, and some other containers, chosen at random."""
+    problem = model.problem
+    objects, containers = len(problem.objects), len(problem.containers)
+    share = max(1, min(containers, SAMPLED // max(1, objects)))
+    obj = np.repeat(np.arange(objects), share)
+    picks = [np.stack([np.arange(objects), keep]), np.stack([np.arange(objects), problem.initial]), np.stack([obj, rng.integers(0, containers, len(obj))])]
+    pairs = np.concatenate(picks, axis=1).astype(np.int64)
+    column = np.where(pairs[1] < 0, containers, pairs[1])
+    key = np.unique(pairs[0] * (containers + 1) + column)
+    obj, container = key // (containers + 1), key % (containers + 1)
+    start = np.concatenate([[0], np.cumsum(np.bincount(obj, minlength=objects))])
+    return pruned(model, Literals(obj, np.where(container == containers, -1, container), start.astype(np.int64)))
+
+
+def pruned(model: Model, literals: Literals) -> Literals:
+    """Drop the placements that no answer can have, judging each hard cell by itself, until a round drops none (at most three)."""
+    for _ in range(3):
+        before = literals.count
+        for hard in model.hard:
+            literals = literals.without(_forbidden(literals, hard))
+        if literals.count == before:
+            break
+    return literals
+
+
+def _forbidden(literals: Literals, hard: HardCells) -> NDArray[np.bool_]:
+    """Return the literals with which a hard cell breaks even if everything else is as good for it as can be."""
+    out = np.zeros(literals.count, bool)
+    rows = _rows(RowAlgebra(literals), hard.cells)
+    if rows is None or not len(rows.key):
+        return out
+    none = np.zeros(len(rows.key), np.int64)
+    bound = hard.bound.at(rows.group if hard.bound.groups > 1 else none, rows.item if hard.bound.items > 1 else none)
+    slack = bound - rows.low
+    tight = np.flatnonzero(rows.high > bound)
+    if not len(tight):
+        return out
+    wanted = np.zeros(len(rows.key), bool)
+    wanted[tight] = True
+    row = rows.row_of_entry
+    entry = np.flatnonzero(wanted[row])
+    row, var, coef = row[entry], rows.var[entry], rows.coef[entry]
+    obj = literals.object[var]
+    head = np.flatnonzero(np.concatenate([[True], (obj[1:] != obj[:-1]) | (row[1:] != row[:-1])]))
+    size = np.diff(np.append(head, len(var)))
+    least = np.minimum.reduceat(coef, head)
+    avoidable = size < literals.per_object[obj[head]]
+    least = np.where(avoidable, np.minimum(least, 0), least)
+    out[var[coef - np.repeat(least, size) > slack[row]]] = True
+    # where staying out of the row breaks it, the object must take one of the row's literals
+    must = avoidable & (-least > slack[row[head]])
+    if must.any():
+        demanded = np.bincount(obj[head[must]], minlength=len(literals.start) - 1)
+        met = np.bincount(var[np.repeat(must, size)], minlength=literals.count)
+        out |= met < demanded[literals.object]
+    return out
+
+
+def _rows(algebra: RowAlgebra, cells: Cells) -> Rows | None:
+    """Return cells as rows over literals alone, or None where they are not linear in the placements."""
+    if isinstance(cells, Tally):
+        return algebra.tally(cells)
+    if isinstance(cells, Gather):
+        source = _rows(algebra, cells.source)
+        return None if source is None else algebra.gather(source, cells.group, cells.item)
+    if isinstance(cells, Map) and cells.function is Function.IDENTITY:
+        parts = []
+        for term in cells.terms:
+            rows = _rows(algebra, term.cells)
+            if rows is None or (len(rows.var) and (rows.groups, rows.items) != (cells.groups, cells.items)):
+                return None
+            parts.append((rows, term.coef))
+        return algebra.combine(cells.groups, cells.items, parts, cells.const)
+    if isinstance(cells, Reduce) and cells.how is Gathering.SUM:
+        rows = _rows(algebra, cells.source)
+        if rows is None:
+            return None
+        const = reduce_sum(apply(np.multiply, rows.groups, rows.items, rows.const, cells.coef), cells.groups, cells.items, cells.group_map, cells.item_map)
+        return algebra.regroup(rows, cells.groups, cells.items, cells.group_map, cells.item_map, cells.coef, const)
+    return None

@@ -1,0 +1,48 @@
+"""Squares from below: lines through x² at consecutive integers, exact at both; more of them where an answer needs them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rebalancer.engines.cpsat.proto import INFINITE, BulkModel
+from rebalancer.problem.numbers import IntArray
+
+if TYPE_CHECKING:
+    from rebalancer.engines.cpsat.encode import Squares
+
+#: Ranges up to this get all their secants at once.
+_WHOLE_RANGE = 48
+
+
+def first_secants(bulk: BulkModel, squares: Squares, start: IntArray) -> bool:
+    """Add the first secants: all of a short range; around ``start``, ever farther apart, on a long one. Returns whether they are all there."""
+    low, high = squares.x.low, squares.x.high
+    for row, (least, most, here) in enumerate(zip(low.tolist(), high.tolist(), start.tolist(), strict=True)):
+        if most - least <= _WHOLE_RANGE:
+            points = set(range(least, most)) or {least}
+        else:
+            offsets = [4**power for power in range((most - least).bit_length() // 2 + 1)]
+            near = {here - 1, here, *(here + offset for offset in offsets), *(here - offset for offset in offsets)}
+            points = {point for point in near | {least, most - 1, 0, -1} if least <= point < most}
+        for point in sorted(points):
+            _secant(bulk, squares, row, point)
+    return bool((high - low <= _WHOLE_RANGE).all())
+
+
+def more_secants(bulk: BulkModel, squares: Squares, at: IntArray) -> None:
+    """Make the squares exact at ``at``, one x per row, and at its neighbours."""
+    for row, here in enumerate(at.tolist()):
+        for point in (here - 1, here):
+            _secant(bulk, squares, row, point)
+
+
+def _secant(bulk: BulkModel, squares: Squares, row: int, point: int) -> None:
+    """Demand ``divisor · y >= (2k + 1) x - k (k + 1) + ⌊divisor/2⌋ - divisor + 1``: with y whole, y = round(x² / divisor) at x = k and k + 1."""
+    x = squares.x
+    first, last = int(x.start[row]), int(x.start[row + 1])
+    slope, divisor = 2 * point + 1, int(squares.divisor[row])
+    const = int(x.const.at(x.group[row : row + 1], x.item[row : row + 1])[0])
+    right = -point * (point + 1) + divisor // 2 - divisor + 1 + slope * const
+    bulk.linear_of(np.append(x.var[first:last], squares.variable[row]), np.append(-slope * x.coef[first:last], divisor), right, INFINITE)

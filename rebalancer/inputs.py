@@ -1,0 +1,351 @@
+"""What callers hand to the Python API (mappings, pandas tables) as names, columns and indices.
+
+Tables go through whole: nothing here loops over their rows in Python unless a fault has to be located.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.problem import UNPLACED, Column, Fault, FaultList, InputError, Names, Path, Problem, unknown_name
+
+#: container -> objects, object -> container, or a pandas Series or DataFrame object -> container.
+AssignmentLike: TypeAlias = "Mapping[str, Iterable[str]] | Mapping[str, str | None] | Any"
+#: name -> value, or a pandas Series (index: names) or DataFrame.
+ValuesLike: TypeAlias = "Mapping[str, Any] | Any"
+#: group -> members, or a pandas Series or DataFrame member -> group.
+GroupsLike: TypeAlias = "Mapping[str, Iterable[str]] | Any"
+
+#: Faults of one kind in one table that are reported one by one; the rest is counted.
+_REPORTED = 100
+#: Names listed in one message.
+_LISTED = 10
+
+
+def is_table(value: Any) -> bool:
+    """Return whether ``value`` is a pandas Series or DataFrame, without importing pandas."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(value, pandas.Series | pandas.DataFrame)
+
+
+@dataclass(frozen=True, eq=False)
+class Placements:
+    """An assignment, object by object.
+
+    Parameters
+    ----------
+    objects : list of str
+        May hold repetitions; they are found when the assignment is put to use.
+    containers : list of (str or None)
+        The container of each; None: unplaced.
+    listed : list of str
+        The containers in definition order, those without objects too.
+    path_of : callable
+        Row -> where that row stands in the input.
+    contents : dict of str to list of str, or None
+        The same by container, if it was given so. Such an assignment cannot list an object without container.
+    """
+
+    objects: list[str]
+    containers: list[str | None]
+    listed: list[str]
+    path_of: Callable[[int], Path]
+    contents: dict[str, list[str]] | None = None
+
+
+def read_placements(assignment: AssignmentLike, object_name: str, container_name: str) -> Placements:
+    """Return an assignment given as mapping or table.
+
+    Parameters
+    ----------
+    assignment : mapping, Series or DataFrame
+        ``{container: [objects]}``, ``{object: container or None}``, a Series object -> container, or a DataFrame with
+        columns named like the object and the container (or the objects as its index). NA: unplaced.
+
+    Raises
+    ------
+    InputError
+        It is none of these, or a name is no text.
+    """
+    if is_table(assignment):
+        keys, values = _split(assignment, object_name, container_name, ("assignment",))
+        objects = names_of(keys, object_name, ("assignment",))
+        containers, listed = _optional_names(values, container_name, ("assignment",))
+        return Placements(objects, containers, listed, lambda row: ("assignment", row))
+    if not isinstance(assignment, Mapping):
+        message = f"expected a mapping, Series or DataFrame, got {type(assignment).__name__}"
+        raise InputError([Fault("wrong-type", message, ("assignment",), assignment)])
+    by_object = [value is None or isinstance(value, str) or _is_missing(value) for value in assignment.values()]
+    if by_object and all(by_object):
+        return _by_object(assignment, object_name, container_name)
+    if any(by_object):
+        name = list(assignment)[by_object.index(True)]
+        forms = f"{container_name} -> {object_name}s or {object_name} -> {container_name}"
+        message = f"'{name}' has one name where others have lists; give {forms}"
+        raise InputError([Fault("wrong-type", message, ("assignment", name), assignment[name])])
+    return _by_container(cast("Mapping[str, Iterable[str]]", assignment), object_name, container_name)
+
+
+def _by_object(assignment: Mapping[str, Any], object_name: str, container_name: str) -> Placements:
+    objects = list(assignment)
+    containers = [value if isinstance(value, str) else None for value in assignment.values()]
+    _check_text(objects, object_name, ("assignment",))
+    listed = list(dict.fromkeys(value for value in containers if value is not None))
+    return Placements(objects, containers, listed, lambda row: ("assignment", objects[row]))
+
+
+def _by_container(assignment: Mapping[str, Iterable[str]], object_name: str, container_name: str) -> Placements:
+    faults = FaultList()
+    contents: dict[str, list[str]] = {}
+    for container, members in assignment.items():
+        if isinstance(members, Mapping) or not isinstance(members, Iterable):
+            faults.report(
+                "wrong-type",
+                f"expected the {object_name}s of '{container}' as a list, got {members!r}",
+                ("assignment", container),
+                members,
+            )
+            continue
+        contents[container] = list(members)
+    faults.raise_if_any()
+    _check_text(list(contents), container_name, ("assignment",))
+    objects = [name for members in contents.values() for name in members]
+    containers: list[str | None] = [container for container, members in contents.items() for _ in members]
+    starts = np.cumsum([0, *(len(members) for members in contents.values())])
+    listed = list(contents)
+
+    def path_of(row: int) -> Path:
+        block = int(np.searchsorted(starts, row, side="right")) - 1
+        return ("assignment", listed[block], row - int(starts[block]))
+
+    _check_text(objects, object_name, ("assignment",), path_of)
+    return Placements(objects, containers, listed, path_of, contents)
+
+
+def indices(placements: Placements, problem: Problem) -> NDArray[np.int32]:
+    """Return an assignment as container indices, one per object of the problem.
+
+    Returns
+    -------
+    int32 array of length objects
+        -1: unplaced.
+
+    Raises
+    ------
+    InputError
+        Unknown or repeated names; objects that are not there. Only an object that starts unplaced may be left out, and
+        only where the assignment is given by container: then it stays unplaced.
+    """
+    faults = FaultList()
+    obj = problem.objects.lookup(placements.objects)
+    container = problem.containers.lookup(placements.containers)
+    unplaced = np.fromiter(map(_is_none, placements.containers), np.bool_, len(placements.containers))
+    unknown_objects, unknown_containers = np.flatnonzero(obj < 0), np.flatnonzero((container < 0) & ~unplaced)
+    path_of = placements.path_of
+    _report_unknown(faults, problem.object_name, placements.objects, problem.objects, unknown_objects, path_of)
+    _report_unknown(
+        faults, problem.container_name, placements.containers, problem.containers, unknown_containers, path_of
+    )
+    count = np.bincount(obj[obj >= 0], minlength=len(problem.objects))
+    for again in np.flatnonzero(count > 1)[:_REPORTED].tolist():
+        row = int(np.flatnonzero(obj == again)[1])
+        name = problem.objects[again]
+        faults.report(
+            "duplicate-object", f"{problem.object_name} '{name}' is listed {count[again]} times", path_of(row), name
+        )
+    missing = count == 0
+    if placements.contents is not None:
+        missing &= problem.initial != UNPLACED
+        for row in [row for row, name in enumerate(placements.listed) if name not in problem.containers][:_REPORTED]:
+            name = placements.listed[row]
+            if name not in {placements.containers[at] for at in unknown_containers.tolist()}:
+                faults.append(unknown_name(problem.container_name, name, problem.containers, ("assignment", name)))
+    if missing.any():
+        faults.append(_missing(problem, np.flatnonzero(missing)))
+    faults.raise_if_any()
+    out = np.full(len(problem.objects), UNPLACED, np.int32)
+    out[obj] = np.where(unplaced, UNPLACED, container)
+    return out
+
+
+def _missing(problem: Problem, missing: NDArray[np.intp]) -> Fault:
+    names = [problem.objects[index] for index in missing[:_LISTED].tolist()]
+    rest = f" and {len(missing) - len(names)} more" if len(missing) > len(names) else ""
+    listed = ", ".join(f"'{name}'" for name in names)
+    message = f"the assignment lacks {listed}{rest}; every {problem.object_name} needs its {problem.container_name}"
+    return Fault("missing-object", message, ("assignment",), names)
+
+
+def _report_unknown(
+    faults: FaultList, what: str, names: list[Any], known: Names, rows: NDArray[np.intp], path_of: Callable[[int], Path]
+) -> None:
+    for row in rows[:_REPORTED].tolist():
+        faults.append(unknown_name(what, names[row], known, path_of(row)))
+    if len(rows) > _REPORTED:
+        faults.report("unknown-name", f"{len(rows) - _REPORTED} more unknown {what}s", ("assignment",))
+
+
+# -- values of names --------------------------------------------------------------------------------------------------
+
+
+def read_values(values: ValuesLike, what: str, path: Path) -> Mapping[str, Any] | Column:
+    """Return what each name has, for a dimension: a mapping as it is, a table as a column.
+
+    A DataFrame has the names as its index or in a column named ``what``; one more column is a plain dimension, several
+    make a vector. A Series of lists is a vector as well.
+    """
+    table: Any = values
+    if not is_table(table):
+        if not isinstance(values, Mapping):
+            message = f"expected a mapping, Series or DataFrame of {what}s, got {type(values).__name__}"
+            raise InputError([Fault("wrong-type", message, path, values)])
+        _check_text(list(values), what, path)
+        return values
+    if getattr(table, "ndim", 1) == 2:
+        keys = table[what] if what in table.columns else table.index
+        amounts = table.drop(columns=[what]) if what in table.columns else table
+        names = names_of(keys, what, path)
+        _check_unique(keys, names, what, path)
+        if amounts.shape[1] == 0:
+            raise InputError([Fault("wrong-type", f"the table has no column of values beside '{what}'", path)])
+        if amounts.shape[1] == 1:
+            return Column(names, _numbers(amounts.iloc[:, 0]))
+        parts = [_numbers(amounts.iloc[:, position]).tolist() for position in range(amounts.shape[1])]
+        return dict(zip(names, map(list, zip(*parts, strict=True)), strict=True))
+    names = names_of(table.index, what, path)
+    _check_unique(table.index, names, what, path)
+    if table.dtype == object and table.map(lambda value: isinstance(value, list | tuple | np.ndarray)).any():
+        return dict(zip(names, table.tolist(), strict=True))
+    return Column(names, _numbers(table))
+
+
+def read_groups(groups: GroupsLike, name: str, what: str, path: Path) -> Mapping[str, Iterable[str]] | Column:
+    """Return a grouping: a mapping group -> members as it is, a table member -> group as a column.
+
+    Parameters
+    ----------
+    groups : mapping, Series or DataFrame
+        A DataFrame has the members as its index or in a column named ``what``, and the groups in one named ``name``.
+    """
+    if is_table(groups):
+        keys, values = _split(groups, what, name, path)
+        return Column(names_of(keys, what, path), _optional_names(values, name, path)[0])
+    if not isinstance(groups, Mapping):
+        message = f"expected a mapping, Series or DataFrame, got {type(groups).__name__}"
+        raise InputError([Fault("wrong-type", message, path, groups)])
+    _check_text(list(groups), name, path)
+    listed: dict[str, list[str]] = {}
+    for group, members in groups.items():
+        if isinstance(members, str | Mapping) or not isinstance(members, Iterable):
+            message = f"expected the {what}s of '{group}' as a list, got {members!r}"
+            raise InputError([Fault("wrong-type", message, (*path, group), members)])
+        listed[group] = list(members)
+        _check_text(listed[group], what, (*path, group))
+    return listed
+
+
+def names_of(values: Any, what: str, path: Path) -> list[str]:
+    """Return a pandas Index or Series of names as a list.
+
+    Raises
+    ------
+    InputError
+        Some name is missing or no text.
+    """
+    names, _ = _optional_names(values, what, path)
+    if None in names:
+        message = f"the {what} in row {names.index(None)} has no name"
+        raise InputError([Fault("empty-name", message, (*path, names.index(None)))])
+    return names  # type: ignore[return-value]
+
+
+def _optional_names(values: Any, what: str, path: Path) -> tuple[list[str | None], list[str]]:
+    """Return names with None for NA, and the distinct ones: all categories where there are, else as they appear."""
+    import pandas as pd
+
+    categorical = isinstance(values.dtype, pd.CategoricalDtype)
+    sample = values.dtype.categories if categorical else values
+    kind = pd.api.types.infer_dtype(sample, skipna=True)
+    if kind not in ("string", "empty"):
+        present = pd.Series(sample).dropna().tolist()
+        wrong = next((value for value in present if not isinstance(value, str)), None)
+        if wrong is not None:
+            seen = f"{wrong!r} ({type(wrong).__name__})"
+            message = f"a name of a {what} must be text, got {seen}; convert the column with .astype(str)"
+            raise InputError([Fault("wrong-type", message, path, wrong)])
+    missing = np.asarray(values.isna())
+    out: list[str | None] = values.astype(object).tolist()
+    if missing.any():
+        for row in np.flatnonzero(missing).tolist():
+            out[row] = None
+    listed = sample.tolist() if categorical else [name for name in dict.fromkeys(out) if name is not None]
+    return out, listed
+
+
+def _split(table: Any, key: str, value: str, path: Path) -> tuple[Any, Any]:
+    """Return the keys and the values of a Series or of a DataFrame of two columns (or one, and the keys as index)."""
+    if getattr(table, "ndim", 1) == 1:
+        return table.index, table
+    keys = table[key] if key in table.columns else table.index
+    if value in table.columns:
+        return keys, table[value]
+    rest = [column for column in table.columns if column != key]
+    if len(rest) == 1 and key not in table.columns:
+        return keys, table[rest[0]]
+    found = ", ".join(f"'{column}'" for column in table.columns)
+    raise InputError([Fault("missing-column", f"the table has no column '{value}'; it has {found}", path, None)])
+
+
+def _numbers(values: Any) -> Any:
+    """Return a Series as an array of numbers; NA as NaN, so that it is reported and not filled."""
+    import pandas as pd
+
+    if pd.api.types.is_extension_array_dtype(values.dtype) and pd.api.types.is_numeric_dtype(values.dtype):
+        kind = "int64" if pd.api.types.is_integer_dtype(values.dtype) and not values.hasnans else "float64"
+        return values.to_numpy(dtype=kind, na_value=float("nan")) if kind == "float64" else values.to_numpy(dtype=kind)
+    return values.to_numpy()
+
+
+def _check_text(names: list[Any], what: str, path: Path, path_of: Callable[[int], Path] | None = None) -> None:
+    if all(map(isinstance, names, repeat(str))):
+        return
+    faults = FaultList()
+    for row, name in enumerate(names):
+        if not isinstance(name, str):
+            where = path_of(row) if path_of is not None else path
+            faults.report(
+                "wrong-type", f"a name of a {what} must be text, got {name!r} ({type(name).__name__})", where, name
+            )
+        if len(faults) >= _REPORTED:
+            break
+    faults.raise_if_any()
+
+
+def _check_unique(keys: Any, names: list[str], what: str, path: Path) -> None:
+    repeated = np.flatnonzero(np.asarray(keys.duplicated()))
+    if len(repeated):
+        raise InputError(
+            [
+                Fault("duplicate-name", f"{what} '{names[row]}' is listed twice", (*path, row), names[row])
+                for row in repeated[:_REPORTED].tolist()
+            ]
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a scalar is one of pandas' or numpy's ways to say "nothing"."""
+    if isinstance(value, float):
+        return value != value
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and (value is pandas.NA or value is pandas.NaT)
+
+
+def _is_none(value: object) -> bool:
+    return value is None

@@ -1,0 +1,266 @@
+"""Numbers on a (group × item) grid that may be far too large to write down.
+
+A `Grid` is a small table plus exceptions: the value at ``(g, s)`` is ``values[i]`` where ``keys[i] == g * items + s``, and otherwise
+``table[g, column(s)]``. A dense grid is the case without exceptions; a constant is the case with a 1 × 1 table. Parameters (limits, weights)
+and values (amounts, violations) are both grids, so one `apply` evaluates every formula, in memory proportional to what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.problem.numbers import IntArray
+
+#: A grid with at most this many cells is kept as one dense table.
+DENSE_CELLS = 4_000_000
+#: No table may grow beyond this.
+LARGEST_TABLE = 200_000_000
+
+_NO_KEYS: IntArray = np.empty(0, np.int64)
+
+
+def _no_keys() -> IntArray:
+    return _NO_KEYS
+
+
+class GridTooLarge(MemoryError):
+    """A formula would need a table over too many groups and items."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Values over groups × items.
+
+    Parameters
+    ----------
+    groups, items : int
+        Shape of the grid.
+    table : array, shape (1 or groups, columns)
+        int64, float64, bool, or Python integers of any size.
+    column : int array of length items, or None
+        Column of each item; None means one column for all items, or one column each.
+    keys : int64 array
+        Sorted ``group * items + item`` of the exceptions.
+    values : array
+        Their values.
+    """
+
+    groups: int
+    items: int
+    table: NDArray[Any]
+    column: NDArray[np.int64] | None = None
+    keys: IntArray = field(default_factory=_no_keys)
+    values: NDArray[Any] = field(default_factory=_no_keys)
+
+    @staticmethod
+    def constant(groups: int, items: int, value: Any, dtype: Any = np.int64) -> Grid:
+        """Return the grid that is ``value`` everywhere."""
+        return Grid(groups, items, np.array([[value]], dtype))
+
+    @property
+    def size(self) -> int:
+        return self.groups * self.items
+
+    @property
+    def columns(self) -> int:
+        return int(self.table.shape[1])
+
+    def at(self, group: NDArray[Any], item: NDArray[Any]) -> NDArray[Any]:
+        """Return the values at pairs of group and item."""
+        row = np.zeros(len(group), np.int64) if self.table.shape[0] == 1 else group
+        out = self.table[row, self._column_of(item)]
+        if len(self.keys):
+            wanted = np.asarray(group, np.int64) * self.items + item
+            slot = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+            out = np.where(self.keys[slot] == wanted, self.values[slot], out)
+        return out
+
+    def _column_of(self, item: NDArray[Any]) -> NDArray[Any]:
+        if self.column is not None:
+            return self.column[item]
+        return item if self.columns == self.items else np.zeros(len(item), np.int64)
+
+    def dense(self) -> NDArray[Any]:
+        """Return the whole grid as an array of shape (groups, items).
+
+        Raises
+        ------
+        GridTooLarge
+        """
+        if self.size > LARGEST_TABLE:
+            raise GridTooLarge(f"{self.groups} groups × {self.items} items")
+        wide = self.table if self.column is None else self.table[:, self.column]
+        out = np.array(np.broadcast_to(wide, (self.groups, self.items)))
+        if len(self.keys):
+            out[self.keys // self.items, self.keys % self.items] = self.values
+        return out
+
+    def where(self, test: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> tuple[IntArray, IntArray]:
+        """Return group and item of every cell whose value passes ``test``; cells are visited only where some can pass."""
+        passing = test(self.table)
+        rows, cols = np.nonzero(passing)
+        found = [self.keys[test(self.values)]] if len(self.keys) else []
+        if len(rows):
+            full = self.table.shape[0] == self.groups
+            for row, col in zip(rows.tolist(), cols.tolist(), strict=True):
+                item = self._items_of(col)
+                group = np.array([row]) if full else np.arange(self.groups)
+                if len(group) * len(item) > LARGEST_TABLE:
+                    raise GridTooLarge(f"{len(group)} groups × {len(item)} items")
+                candidates = (group[:, None] * self.items + item).ravel()
+                found.append(candidates[~np.isin(candidates, self.keys)] if len(self.keys) else candidates)
+        key = np.sort(np.concatenate(found)) if found else _NO_KEYS
+        return key // max(1, self.items), key % max(1, self.items)
+
+    def _items_of(self, col: int) -> IntArray:
+        if self.column is not None:
+            return np.flatnonzero(self.column == col)
+        return np.array([col]) if self.columns == self.items else np.arange(self.items)
+
+    def take(self, group: NDArray[Any], item: NDArray[Any]) -> Grid:
+        """Return the values at pairs of group and item as a row: shape (1, n)."""
+        return Grid(1, len(group), self.at(group, item)[None, :])
+
+    def astype(self, dtype: Any) -> Grid:
+        return Grid(self.groups, self.items, self.table.astype(dtype), self.column, self.keys, self.values.astype(dtype))
+
+    def map(self, function: Callable[..., Any]) -> Grid:
+        """Return the grid of ``function`` of every value."""
+        return Grid(self.groups, self.items, function(self.table), self.column, self.keys, function(self.values) if len(self.keys) else self.values)
+
+    def largest_magnitude(self) -> int | float:
+        """Return the largest absolute value."""
+        parts = [array for array in (self.table, self.values) if array.size]
+        largest = max((max(abs(part.max()), abs(part.min())) for part in parts), default=0)
+        return largest if isinstance(largest, int | float) else largest.item()
+
+
+def apply(function: Callable[..., Any], groups: int, items: int, *grids: Grid) -> Grid:
+    """Return ``function`` of the grids, cell by cell; grids with one group or one item are repeated.
+
+    Raises
+    ------
+    GridTooLarge
+        The result has no compact form.
+    """
+    spread = [_repeated(grid, groups, items) for grid in grids]
+    column, columns = _common_columns(spread, items)
+    rows = max((grid.table.shape[0] for grid in spread), default=1)
+    if rows * columns > LARGEST_TABLE:
+        raise GridTooLarge(f"{groups} groups × {items} items")
+    table = function(*(_widen(grid, column, columns) for grid in spread))
+    keyed = [grid.keys for grid in spread if len(grid.keys)]
+    if not keyed:
+        return Grid(groups, items, np.atleast_2d(table), column)
+    keys = keyed[0] if len(keyed) == 1 else np.unique(np.concatenate(keyed))
+    group, item = keys // items, keys % items
+    values = function(*(grid.at(group, item) for grid in spread))
+    if groups * items <= DENSE_CELLS:
+        return Grid(groups, items, _dense(table, values, groups, items, column, keys))
+    return Grid(groups, items, np.atleast_2d(table), column, keys, np.broadcast_to(values, keys.shape))
+
+
+def _dense(table: NDArray[Any], values: NDArray[Any], groups: int, items: int, column: NDArray[np.int64] | None, keys: IntArray) -> NDArray[Any]:
+    wide = np.atleast_2d(table) if column is None else np.atleast_2d(table)[:, column]
+    out = np.array(np.broadcast_to(wide, (groups, items)))
+    out[keys // items, keys % items] = values
+    return out
+
+
+def _repeated(grid: Grid, groups: int, items: int) -> Grid:
+    """Return the grid seen as one of the given shape."""
+    if (grid.groups, grid.items) == (groups, items):
+        return grid
+    whole = grid.dense()
+    if grid.items == 1:
+        return Grid(groups, items, whole)  # shape (1 or groups, 1): one column for all items
+    return Grid(groups, items, whole)
+
+
+def _common_columns(grids: list[Grid], items: int) -> tuple[NDArray[np.int64] | None, int]:
+    """Return the columns on which all tables can be written."""
+    if any(grid.column is None and grid.columns == items for grid in grids) and items > 1:
+        return None, items
+    classed = [grid.column for grid in grids if grid.column is not None]
+    if not classed:
+        return None, 1
+    first = classed[0]
+    if all(column is first for column in classed):
+        return first, max(grid.columns for grid in grids if grid.column is first)
+    _, combined = np.unique(np.stack(classed), axis=1, return_inverse=True)
+    combined = combined.reshape(-1).astype(np.int64)
+    return combined, int(combined.max(initial=0)) + 1
+
+
+def _widen(grid: Grid, column: NDArray[np.int64] | None, columns: int) -> NDArray[Any]:
+    if grid.column is column or (grid.column is None and grid.columns == columns):
+        return grid.table
+    if grid.column is None and grid.columns == 1:
+        return grid.table
+    if column is None:
+        return grid.table[:, grid.column] if grid.column is not None else grid.table
+    first = np.full(columns, 0, np.int64)
+    first[column] = np.arange(len(column))  # any item of the column stands for it
+    return grid.table[:, grid.column[first]] if grid.column is not None else grid.table[:, first]
+
+
+def reduce_sum(grid: Grid, groups: int, items: int, group_map: NDArray[np.int64] | None, item_map: NDArray[np.int64] | None) -> NDArray[Any]:
+    """Return the sums of the cells that map to each output cell, shape (groups, items).
+
+    Parameters
+    ----------
+    group_map, item_map : int64 array or None
+        Output group of each group and output item of each item, -1 to leave out; None: all to output 0.
+    """
+    dtype = np.float64 if grid.table.dtype.kind == "f" else np.int64
+    table = grid.table
+    if table.shape[0] == 1:
+        weight = np.array([grid.groups]) if group_map is None else np.bincount(group_map[group_map >= 0], minlength=groups)
+        by_group = weight[:, None].astype(dtype) * table
+    elif group_map is None:
+        by_group = table.sum(axis=0, keepdims=True)
+    else:
+        by_group = np.zeros((groups, table.shape[1]), dtype)
+        kept = group_map >= 0
+        np.add.at(by_group, group_map[kept], table[kept])
+    out = np.zeros((groups, items), dtype)
+    if grid.column is None and grid.columns == 1:
+        share = np.array([grid.items]) if item_map is None else np.bincount(item_map[item_map >= 0], minlength=items)
+        out += by_group * share
+    else:
+        column = np.arange(grid.items) if grid.column is None else grid.column
+        if item_map is None:
+            out += (by_group * np.bincount(column, minlength=grid.columns)).sum(axis=1, keepdims=True)
+        else:
+            kept = np.flatnonzero(item_map >= 0)
+            np.add.at(out.T, item_map[kept], by_group[:, column[kept]].T)
+    if len(grid.keys):
+        group, item = grid.keys // grid.items, grid.keys % grid.items
+        bare = Grid(grid.groups, grid.items, grid.table, grid.column).at(group, item)
+        to_group = np.zeros(len(group), np.int64) if group_map is None else group_map[group]
+        to_item = np.zeros(len(item), np.int64) if item_map is None else item_map[item]
+        kept_keys = (to_group >= 0) & (to_item >= 0)
+        np.add.at(out, (to_group[kept_keys], to_item[kept_keys]), (grid.values - bare)[kept_keys])
+    return out
+
+
+def reduce_extremum(grid: Grid, groups: int, items: int, group_map: NDArray[np.int64] | None, item_map: NDArray[np.int64] | None,
+                    largest: bool, empty: int | float) -> NDArray[Any]:
+    """Return the largest (or smallest) of the cells that map to each output cell; ``empty`` where none does."""
+    values = grid.dense()
+    start = -np.inf if largest else np.inf
+    floats = values.dtype.kind == "f"
+    extreme = start if floats else (np.iinfo(np.int64).min if largest else np.iinfo(np.int64).max)
+    out = np.full((groups, items), extreme, np.float64 if floats else np.int64)
+    to_group = np.zeros(grid.groups, np.int64) if group_map is None else group_map
+    to_item = np.zeros(grid.items, np.int64) if item_map is None else item_map
+    rows, cols = np.flatnonzero(to_group >= 0), np.flatnonzero(to_item >= 0)
+    operation = np.maximum if largest else np.minimum
+    if len(rows) and len(cols):
+        operation.at(out, (to_group[rows][:, None], to_item[cols][None, :]), values[np.ix_(rows, cols)])
+    return np.where(out == extreme, empty, out)

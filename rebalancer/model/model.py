@@ -1,0 +1,252 @@
+"""The compiled model that every engine reads, and the score of an assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.model.builder import ModelBuilder
+from rebalancer.model.cells import Cells
+from rebalancer.model.evaluate import CellValues, evaluate_cells, floats_of
+from rebalancer.model.grid import apply
+from rebalancer.model.policy import Component, HardCells, fix_it, hard_cells
+from rebalancer.problem import Problem
+
+#: The integer objective of a tuple position stays below this.
+OBJECTIVE_LIMIT = 2**58
+
+
+@dataclass(frozen=True, eq=False)
+class GoalCells:
+    """A compiled goal: one cell to minimise."""
+
+    name: str
+    spec_key: str
+    weight: Fraction
+    tuple_pos: int
+    cells: Cells
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintCells:
+    """A compiled constraint: its components, and the policy that applies to them."""
+
+    name: str
+    spec_key: str
+    policy: str
+    invalid_cost: Fraction
+    invalid_state: Fraction
+    tuple_pos_if_broken: int
+    components: tuple[Component, ...]
+    implicit: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Position:
+    """One tuple position: its integer objective, and what it is made of.
+
+    Parameters
+    ----------
+    objective : Cells
+        One cell, the integer that every engine compares.
+    addends : tuple of (Cells, Fraction)
+        The exact objective, by true value.
+    epsilon : float
+        Reported values differ from ``objective * unit`` by at most this.
+    """
+
+    objective: Cells
+    addends: tuple[tuple[Cells, Fraction], ...]
+    epsilon: float
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """What an assignment is worth.
+
+    Attributes
+    ----------
+    goals : float64 array
+        Unweighted value of each goal.
+    violations : float64 array
+        Of each constraint, the sum over its components.
+    broken_components : int64 array
+        How many components of each constraint are broken.
+    objective : float64 array
+        Weighted sum of goals and fix-it goals, by tuple position.
+    integers : tuple of int
+        The exact integer objective by tuple position.
+    worsened : tuple of str
+        Constraints whose hard cells do not hold; empty iff the assignment is feasible.
+    """
+
+    goals: NDArray[np.float64]
+    violations: NDArray[np.float64]
+    broken_components: NDArray[np.int64]
+    objective: NDArray[np.float64]
+    integers: tuple[int, ...]
+    worsened: tuple[str, ...]
+
+    @property
+    def feasible(self) -> bool:
+        """Whether every hard cell holds."""
+        return not self.worsened
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Everything that engines need to know, and the exact evaluator.
+
+    Parameters
+    ----------
+    problem : Problem
+        With moves in progress applied.
+    graph : tuple of Cells
+        All cells in topological order.
+    goals, constraints
+    hard : tuple of HardCells
+    tuple_positions : tuple of Position
+    """
+
+    problem: Problem
+    graph: tuple[Cells, ...]
+    goals: tuple[GoalCells, ...]
+    constraints: tuple[ConstraintCells, ...]
+    hard: tuple[HardCells, ...]
+    tuple_positions: tuple[Position, ...]
+
+    @property
+    def positions(self) -> int:
+        """Number of tuple positions, at least 1."""
+        return len(self.tuple_positions)
+
+    @property
+    def epsilon(self) -> NDArray[np.float64]:
+        """Rounding of each tuple position, in true units."""
+        return np.array([position.epsilon for position in self.tuple_positions])
+
+    def real(self, position: int, integer: int) -> float:
+        """Return the true value that an integer objective (or bound) of a position guarantees from below."""
+        cells = self.tuple_positions[position].objective
+        return float(integer * cells.unit - cells.error)
+
+    def evaluate(self, assignment: NDArray[np.int32]) -> Score:
+        """Score an assignment from scratch.
+
+        Parameters
+        ----------
+        assignment : int32 array
+            Container index of each object, -1 for unplaced.
+        """
+        values = CellValues(self.problem, assignment)
+        goals = [self._scalar(values, goal.cells) for goal in self.goals]
+        violations, broken = [], []
+        for constraint in self.constraints:
+            parts = [component_violations(values, component) for component in constraint.components]
+            violations.append(sum(float(amounts.sum()) for _, amounts in parts))
+            broken.append(sum(len(owners) for owners, _ in parts))
+        objective = [sum(float(factor) * self._scalar(values, cells) for cells, factor in position.addends) for position in self.tuple_positions]
+        integers = [int(evaluate_cells(values, position.objective).integers.dense()[0, 0]) for position in self.tuple_positions]
+        worsened = {hard.constraint for hard in self.hard if not holds(values, hard)}
+        return Score(np.array(goals, float), np.array(violations, float), np.array(broken, np.int64), np.array(objective, float), tuple(integers),
+                     tuple(self.constraints[index].name for index in sorted(worsened)))
+
+    @staticmethod
+    def _scalar(values: CellValues, cells: Cells) -> float:
+        return float(floats_of(cells, evaluate_cells(values, cells)).dense()[0, 0])
+
+    def cells(self, name: str, assignment: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+        """Return a constraint cell by cell: columns item, group, amount, limit, violation, component.
+
+        Raises
+        ------
+        KeyError
+            There is no such constraint.
+        """
+        constraint = next((known for known in self.constraints if known.name == name), None)
+        if constraint is None:
+            raise KeyError(name)
+        values = CellValues(self.problem, assignment)
+        tables = []
+        start = 0
+        for component in constraint.components:
+            tables.append(_cell_table(self.problem, values, component, start))
+            start += component.count
+        columns = ("item", "group", "amount", "limit", "violation", "component")
+        return {column: np.concatenate([table[column] for table in tables]) if tables else np.empty(0, object) for column in columns}
+
+
+def component_violations(values: CellValues, component: Component) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the broken components and the violation of each."""
+    value = evaluate_cells(values, component.cells)
+    group, item = value.integers.where(lambda v: v > 0)
+    if not len(group):
+        return np.empty(0, np.int64), np.empty(0)
+    excess = np.maximum(floats_of(component.cells, value).at(group, item), 0.0)
+    cells = component.cells
+    weight = apply(lambda v: v, cells.groups, cells.items, component.weight.floats()).at(group, item)
+    owners, slot = np.unique(component.component_of(group, item), return_inverse=True)
+    return owners, np.bincount(slot, excess * weight, len(owners))
+
+
+def holds(values: CellValues, hard: HardCells) -> bool:
+    """Whether hard cells hold at an assignment."""
+    integers = evaluate_cells(values, hard.cells).integers
+    over = apply(np.greater, hard.cells.groups, hard.cells.items, integers, hard.bound)
+    return not (over.table.any() and _reached(over)) and not over.values.any()
+
+
+def _reached(over: Any) -> bool:
+    """Whether some cell really takes a true table entry (all may be overridden by exceptions)."""
+    return len(over.where(lambda v: v)[0]) > 0
+
+
+def _cell_table(problem: Problem, values: CellValues, component: Component, start: int) -> dict[str, NDArray[Any]]:
+    cells = component.cells
+    value = evaluate_cells(values, cells)
+    shape = (cells.groups, cells.items)
+    weight = np.broadcast_to(component.weight.floats().dense(), shape)
+    excess = floats_of(cells, value).dense()
+    violation = np.where(value.integers.dense() > 0, np.maximum(excess, 0.0) * weight, 0.0)
+    amount = floats_of(component.amount, evaluate_cells(values, component.amount)).dense() if component.amount is not None else excess
+    limit = component.limit.dense() if component.limit is not None else np.zeros((1, 1))
+    group, item = np.divmod(np.arange(cells.groups * cells.items), max(1, cells.items))
+    owner = component.component_of(group, item) + start
+    names = problem.partitions[component.partition].groups if component.partition else component.group_names
+    group_names = None if names is None else names.array
+    item_names = problem.scopes[component.scope].items.array if component.scope else None
+    group_index = component.group_index[item] if component.group_index is not None else group
+    item_index = component.item_index[item] if component.item_index is not None else item
+
+    def label(names: NDArray[Any] | None, index: NDArray[Any]) -> NDArray[Any]:
+        return names[index] if names is not None and len(names) else np.full(len(index), None, object)
+
+    return {"item": label(item_names, item_index), "group": label(group_names, group_index), "amount": np.broadcast_to(amount, shape).ravel(),
+            "limit": np.broadcast_to(limit, shape).ravel(), "violation": violation.ravel(), "component": owner}
+
+
+def assemble(builder: ModelBuilder, goals: Sequence[GoalCells], constraints: Sequence[ConstraintCells]) -> Model:
+    """Apply the policy to every constraint and put the tuple positions together."""
+    hard: list[HardCells] = []
+    addends: dict[int, list[tuple[Cells, Fraction]]] = {}
+    for goal in goals:
+        addends.setdefault(goal.tuple_pos, []).append((goal.cells, goal.weight))
+    for index, constraint in enumerate(constraints):
+        for component in constraint.components:
+            demanded = hard_cells(builder, component, constraint.policy, index)
+            if demanded is not None:
+                hard.append(demanded)
+            for cells, factor in fix_it(builder, component, constraint.policy, constraint.invalid_cost, constraint.invalid_state):
+                addends.setdefault(constraint.tuple_pos_if_broken, []).append((cells, factor))
+    count = max(addends, default=0) + 1
+    positions = []
+    for position in range(count):
+        parts = tuple(addends.get(position, ()))
+        objective = builder.linear(parts, limit=OBJECTIVE_LIMIT)
+        positions.append(Position(objective, parts, float(2 * objective.error)))
+    return Model(builder.problem, tuple(builder.cells), tuple(goals), tuple(constraints), tuple(hard), tuple(positions))

@@ -1,0 +1,113 @@
+"""Faults: what is wrong with an input, where, and what was probably meant.
+
+A fault knows the *path* to the offending value (keys and list positions from the root of what the caller handed in).
+Whoever read the input from a file turns that path into a file, line and column.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+Path = tuple[str | int, ...]
+
+#: Above this many known names a close match is looked for only among names of similar length and equal first letter.
+_MANY = 5_000
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One mistake in the input.
+
+    Parameters
+    ----------
+    code : str
+        Stable kebab-case identifier of the kind of mistake, such as ``unknown-name``.
+    message : str
+        One sentence with the value seen.
+    path : tuple of str or int
+        Keys and positions that lead to the value.
+    value : object
+        The value seen.
+    suggestion : str or None
+        The nearest valid value, if there is one.
+    file, line, column
+        Where the value stands, counted from 1, once known.
+    """
+
+    code: str
+    message: str
+    path: Path = ()
+    value: Any = None
+    suggestion: str | None = None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+    def at(self, file: str | None, line: int | None, column: int | None) -> Fault:
+        """Return the same fault with its place filled in."""
+        return replace(self, file=file, line=line, column=column)
+
+    def below(self, prefix: Path) -> Fault:
+        """Return the same fault with ``prefix`` put in front of its path."""
+        return replace(self, path=prefix + self.path)
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}: " if self.file else ""
+        if not place and self.path:
+            place = ".".join(str(step) for step in self.path) + ": "
+        return f"{place}error[{self.code}]: {self.message}"
+
+
+class InputError(ValueError):
+    """Bad input. Holds every fault found, not only the first.
+
+    Attributes
+    ----------
+    faults : tuple of Fault
+    """
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(str(fault) for fault in self.faults))
+
+
+class FaultList(list[Fault]):
+    """Collects faults, so that all of an input are reported at once."""
+
+    def report(self, code: str, message: str, path: Path = (), value: Any = None, suggestion: str | None = None) -> None:
+        self.append(Fault(code, message, path, value, suggestion))
+
+    def unknown(self, what: str, value: str, known: Callable[[], Collection[str]] | Collection[str], path: Path) -> None:
+        """Report a name that does not exist, with the nearest one that does."""
+        self.append(unknown_name(what, value, known() if callable(known) else known, path))
+
+    def raise_if_any(self) -> None:
+        if self:
+            raise InputError(self)
+
+
+def nearest(value: str, known: Collection[str]) -> str | None:
+    """Return the known name most like ``value``, or None where nothing is close."""
+    candidates: Collection[str] = known
+    if len(known) > _MANY:
+        candidates = [name for name in known if name[:1] == value[:1] and abs(len(name) - len(value)) <= 2][:_MANY]
+    folded = {name.casefold(): name for name in candidates}
+    match = difflib.get_close_matches(value.casefold(), folded, n=1, cutoff=0.6)
+    return folded[match[0]] if match else None
+
+
+def unknown_name(what: str, value: str, known: Collection[str], path: Path = ()) -> Fault:
+    """Return the fault for a name that does not exist."""
+    close = nearest(str(value), known)
+    if close is not None:
+        hint = f"; did you mean '{close}'?"
+    elif 0 < len(known) <= 8:
+        hint = f"; there is {', '.join(repr(name) for name in known)}"
+    elif not known:
+        hint = f"; no {what} is defined"
+    else:
+        hint = ""
+    return Fault("unknown-name", f"unknown {what} '{value}'{hint}", path, value, close)

@@ -1,0 +1,131 @@
+"""What a search looks like while it runs: one live line on a terminal, a line per improvement elsewhere, on stderr."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from rebalancer.report.numbers import number, percent, seconds
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.live import Live
+    from rich.text import Text
+
+    from rebalancer.engines.base import Progress
+
+
+class Reporter(Protocol):
+    """Shows progress while it is entered. May be called from any thread."""
+
+    def __enter__(self) -> Reporter: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def __call__(self, progress: Progress) -> None:
+        """Show one improvement."""
+
+
+def reporter(quiet: bool, stream: TextIO | None = None) -> Reporter:
+    """Return the reporter that suits the stream (stderr)."""
+    out = stream if stream is not None else sys.stderr
+    if quiet:
+        return Silent()
+    return LiveLine(out) if out.isatty() else Lines(out)
+
+
+class Silent:
+    """Shows nothing."""
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def __call__(self, progress: Progress) -> None:
+        """Show nothing."""
+
+
+class Lines(Silent):
+    """One line per better answer. Better bounds alone are not lines: there may be hundreds a second."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self._shown: tuple[int, float | None] | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, progress: Progress) -> None:
+        """Write a line if the answer is a better one."""
+        with self._lock:
+            key = (progress.tuple_pos, progress.objective)
+            if key == self._shown:
+                return
+            self._shown = key
+            self.stream.write(f"{seconds(progress.seconds):>8}  {describe(progress, '  ')}\n")
+            self.stream.flush()
+
+
+class LiveLine(Silent):
+    """One line that is overwritten, with the time running."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self._began = time.monotonic()
+        self._latest: Progress | None = None
+        self._live: Live | None = None
+
+    def __enter__(self) -> LiveLine:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.spinner import Spinner
+
+        self._began = time.monotonic()
+        spinner = Spinner("dots", style="cyan")
+
+        def line() -> Spinner:
+            spinner.update(text=self._text())
+            return spinner
+
+        console = Console(file=self.stream)
+        self._live = Live(
+            console=console, get_renderable=line, transient=True, refresh_per_second=8, redirect_stdout=False
+        )
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Remember what the next refresh shows."""
+        self._latest = progress
+
+    def _text(self) -> Text:
+        from rich.text import Text
+
+        clock = seconds(time.monotonic() - self._began)
+        what = "reading and compiling" if self._latest is None else describe(self._latest, " · ", thousands=True)
+        return Text(f"{what} · {clock}", no_wrap=True, overflow="ellipsis")
+
+
+def describe(progress: Progress, separator: str, thousands: bool = False) -> str:
+    """Return tuple position, objective, bound and gap in one line."""
+    return separator.join(
+        [
+            f"position {progress.tuple_pos}",
+            f"objective {number(progress.objective, thousands)}",
+            f"bound {number(progress.bound, thousands)}",
+            f"gap {percent(progress.gap)}",
+        ]
+    )

@@ -1,0 +1,97 @@
+"""One table, drawn for a terminal or printed plainly."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under a title.
+
+    Parameters
+    ----------
+    title : str
+    columns : sequence of str
+        Headers; one that starts with ``>`` is a column of numbers, aligned to the right.
+    rows : sequence of sequences of str
+    styles : sequence of str
+        A rich style for each row, empty for none; terminal only.
+    note : str
+        What stands below it, such as how many rows were left out.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    styles: Sequence[str] = field(default=())
+    note: str = ""
+
+
+def draw(table: Table, console: Console) -> None:
+    """Draw a table on a terminal: light lines, long names folded, nothing cut off."""
+    from rich import box
+    from rich.table import Table as Drawing
+    from rich.text import Text
+
+    if not table.columns:
+        console.print(Text(table.title, style="bold"))
+        return
+    drawing = Drawing(
+        title=table.title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        header_style="dim",
+        pad_edge=False,
+    )
+    for column in table.columns:
+        numeric = column.startswith(">")
+        drawing.add_column(
+            Text(column.lstrip(">")), justify="right" if numeric else "left", no_wrap=numeric, overflow="fold"
+        )
+    styles = [*table.styles, *[""] * (len(table.rows) - len(table.styles))]
+    for row, style in zip(table.rows, styles, strict=True):
+        drawing.add_row(*(Text(cell) for cell in row), style=style or None)
+    console.print(drawing)
+    if table.note:
+        console.print(Text(table.note, style="dim"))
+
+
+def plain(table: Table) -> str:
+    """Return a table as aligned text: a title line, a header line, one line per row; two spaces between columns."""
+    if not table.columns:
+        return table.title + "\n"
+    headers = [column.lstrip(">") for column in table.columns]
+    cells = [[_one_line(cell) for cell in row] for row in [headers, *table.rows]]
+    sizes = [max(_width(row[position]) for row in cells) for position in range(len(headers))]
+    lines = [table.title]
+    for row in cells:
+        padded = [_pad(cell, sizes[at], table.columns[at].startswith(">")) for at, cell in enumerate(row)]
+        lines.append("  ".join(padded).rstrip())
+    if table.note:
+        lines.append(table.note)
+    return "\n".join(lines) + "\n"
+
+
+def _one_line(text: str) -> str:
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def _pad(text: str, size: int, right: bool) -> str:
+    space = " " * (size - _width(text))
+    return space + text if right else text + space

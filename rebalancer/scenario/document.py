@@ -1,0 +1,117 @@
+"""A file that was read: its value, and where each part of it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from pydantic.alias_generators import to_snake
+
+from rebalancer.problem import Fault, Path
+
+#: Line and column, counted from 1.
+Mark: TypeAlias = tuple[int, int]
+
+#: Spellings of one field that are not each other's camelCase.
+SYNONYMS = {"partition": "partition_name", "specs": "generic_specs"}
+
+
+class Marks(NamedTuple):
+    """Where a collection and its parts stand.
+
+    Parameters
+    ----------
+    start : Mark
+    entries : dict of key to (mark of the key, mark of the value), or list of marks
+    flow : bool
+        Whether it is written in brackets.
+    """
+
+    start: Mark
+    entries: Any
+    flow: bool
+
+
+@dataclass(eq=False)
+class Document:
+    """The value of one file.
+
+    Parameters
+    ----------
+    file : str
+        Its name in messages.
+    root : object
+        Nested dictionaries, lists, texts and None; None as well where nothing could be read.
+    marks : dict
+        Identity of each collection to its marks.
+    faults : list of Fault
+        What is wrong with the text itself.
+    """
+
+    file: str
+    root: Any
+    marks: dict[int, Marks] = field(repr=False)
+    faults: list[Fault]
+
+    def place(self, path: Path, named: Any = None) -> Mark:
+        """Return where the value at a path stands, or its nearest ancestor that exists.
+
+        Parameters
+        ----------
+        path : tuple of str or int
+            Keys may be given in snake_case however they were typed.
+        named : object
+            The value that a fault complains about: where it is the last key itself, the key's own place is returned.
+        """
+        value, mark = self.root, (1, 1)
+        for position, step in enumerate(path):
+            marks = self.marks.get(id(value))
+            if marks is None:
+                break
+            if isinstance(value, list):
+                if not isinstance(step, int) or not -len(value) <= step < len(value):
+                    break
+                mark, value = marks.entries[step], value[step]
+                continue
+            if isinstance(step, int):
+                continue  # one entry written without the list around it
+            found = self._find(value, step)
+            if found is None:
+                break
+            if len(found) == 2:
+                marks = self.marks[id(value[found[0]])]
+                value = value[found[0]]
+            key_mark, value_mark = marks.entries[found[-1]]
+            value = value[found[-1]]
+            at_key = _stands_at_key(value) or (position == len(path) - 1 and named is not None and named == found[-1])
+            mark = key_mark if at_key else value_mark
+        return mark
+
+    def key_place(self, path: Path) -> Mark:
+        """Return where the key at a path stands."""
+        return self.place(path, path[-1] if path else None)
+
+    def _find(self, value: Mapping[str, Any], step: str) -> tuple[str, ...] | None:
+        """Return the typed key that a step means, with ``values`` before it where it stands in the long form of a dimension."""
+        if step in value:
+            return (step,)
+        for key in value:
+            if field_key(key) == step:
+                return (key,)
+        inner = value.get("values")
+        return ("values", step) if isinstance(inner, dict) and step in inner else None
+
+
+def _stands_at_key(value: Any) -> bool:
+    """Return whether a value is pointed at by its key: a block starts on a later line, and nothing is nowhere."""
+    return value is None or isinstance(value, dict | list)
+
+
+def field_key(key: str) -> str:
+    """Return the field or spec that a key in a file means."""
+    for tail in ("Spec", "_spec"):
+        if key.endswith(tail) and len(key) > len(tail):
+            key = key[: -len(tail)]
+    snake = to_snake(key)
+    return SYNONYMS.get(snake, snake)

@@ -1,0 +1,1 @@
+"""Importers: files of other tools turned into scenario folders, one file each."""

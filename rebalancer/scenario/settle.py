@@ -1,0 +1,417 @@
+"""Validates values against pydantic types, says every fault in plain words, and goes on with what remains.
+
+A value with a fault is repaired rather than given up, so that one run finds the other faults as well: a misspelt field
+is read as the one that was meant, a wrong value is taken out. Whoever asks learns that the value was repaired and must
+not use it beyond looking for further faults.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from rebalancer.problem import Fault, Path, PlainText, nearest
+from rebalancer.scenario.document import SYNONYMS, field_key
+
+T = TypeVar("T")
+
+#: Stands where a name is missing or wrong; faults about it are followers of one that was reported.
+MISSING = "\0missing"
+_ROUNDS = 8
+_ESCALATE = 3
+
+
+@dataclass
+class Settled(Generic[T]):
+    """A validated value.
+
+    Parameters
+    ----------
+    value : T or None
+        None where not even a repair gave a valid one.
+    faults : list of Fault
+        Paths start with the path that was handed in. Not empty: the value was repaired.
+    """
+
+    value: T | None
+    faults: list[Fault] = field(default_factory=list)
+
+
+def settle(annotation: Any, data: Any, path: Path, label: str, hints: Mapping[str, str] | None = None) -> Settled[Any]:
+    """Validate ``data``.
+
+    Parameters
+    ----------
+    annotation : type
+        A pydantic model or anything that a ``TypeAdapter`` takes.
+    data : object
+        As read from YAML. It is not changed.
+    path : tuple of str or int
+        Where it stands.
+    label : str
+        What messages call it.
+    hints : mapping, optional
+        What to add to the message about an unknown field of some name.
+    """
+    adapter = TypeAdapter(annotation)
+    settled: Settled[Any] = Settled(None)
+    touched: dict[Path, int] = {}
+    for _ in range(_ROUNDS):
+        try:
+            settled.value = adapter.validate_python(data)
+            return settled
+        except ValidationError as error:
+            errors = error.errors(include_url=False)
+        data = _Repair(annotation, data, path, label, settled.faults, touched, hints or {}).run(errors)
+        if data is _HOPELESS:
+            return settled
+    return settled
+
+
+_HOPELESS = object()
+
+
+class _Repair:
+    """One round: reports the errors of a validation and edits the value so that they go away."""
+
+    def __init__(
+        self,
+        annotation: Any,
+        data: Any,
+        path: Path,
+        label: str,
+        faults: list[Fault],
+        touched: dict[Path, int],
+        hints: Mapping[str, str],
+    ) -> None:
+        self.annotation = annotation
+        self.data = data
+        self.path = path
+        self.label = label
+        self.faults = faults
+        self.touched = touched
+        self.hints = hints
+
+    def run(self, errors: list[Any]) -> Any:
+        # Misspelt fields first: a field that is missing because its name is misspelt is then not reported as well.
+        self.data = _copy(self.data)
+        renamed: set[Path] = set()
+        for error in errors:
+            if error["type"] == "extra_forbidden":
+                self._unknown_field(error["loc"], renamed)
+        removals: list[Path] = []
+        for error in errors:
+            if error["type"] == "extra_forbidden":
+                continue
+            loc = self._real(error["loc"])
+            if error["type"] == "missing":
+                model = model_at(self.annotation, loc[:-1])
+                name = field_key(str(loc[-1]))
+                if (*loc[:-1], name) in renamed:
+                    continue
+                if not self._was_touched(loc):
+                    where = self._name_of(loc[:-1])
+                    self._report("missing-field", f"missing field '{name}' of {where}", loc[:-1], name)
+                if not self._fill(loc, model, name):
+                    return _HOPELESS
+                continue
+            if error["loc"] and error["loc"][-1] == "[key]":
+                loc = self._real(error["loc"][:-1])
+            if not self._was_touched(loc):
+                self._wrong_value(error, loc)
+            removals.append(loc)
+        for loc in sorted(set(removals), key=lambda where: [str(step).rjust(9) for step in where], reverse=True):
+            if not self._take_out(loc):
+                return _HOPELESS
+        return self.data
+
+    # -- saying it ----------------------------------------------------------------------------------------------------
+
+    def _report(self, code: str, message: str, loc: Path, value: Any = None, suggestion: str | None = None) -> None:
+        self.faults.append(Fault(code, message, (*self.path, *loc), value, suggestion))
+
+    def _unknown_field(self, loc: Path, renamed: set[Path]) -> None:
+        model, typed, parent = model_at(self.annotation, loc[:-1]), str(loc[-1]), _at(self.data, loc[:-1])
+        fields = model.model_fields if model is not None else {}
+        where = self._name_of(loc[:-1])
+        meant = field_key(typed)
+        if meant in fields:
+            others = [key for key in parent if key != typed and field_key(key) == meant]
+            given = f" (as '{others[0]}')" if others else ""
+            self._report("duplicate-field", f"field '{meant}' of {where} is given twice{given}", loc, typed)
+            del parent[typed]
+            return
+        close = nearest(meant, list(fields) + [synonym for synonym, name in SYNONYMS.items() if name in fields])
+        camel = "_" not in typed and typed != typed.lower()
+        shown = close if close is None or not camel else _camel(close)
+        hint = self.hints.get(meant) or (f"; did you mean '{shown}'?" if shown else _listed(fields))
+        self._report("unknown-field", f"unknown field '{typed}' of {where}{hint}", loc, typed, shown)
+        value = parent.pop(typed)
+        taken = {field_key(key) for key in parent}
+        if close is not None:
+            name = field_key(close)
+            renamed.add((*loc[:-1], name))
+            if name not in taken:
+                parent[name] = value
+                self.touched[(*loc[:-1], name)] = 0
+
+    def _wrong_value(self, error: Any, loc: Path) -> None:
+        value, kind = error["input"], error["type"]
+        name = self._field_name(loc)
+        suggestion: str | None = None
+        code = "wrong-type"
+        if kind == "enum" or kind == "literal_error":
+            choices = _choices(type_at(self.annotation, loc))
+            if isinstance(value, str):
+                code = "unknown-value"
+                suggestion = nearest(value, choices)
+                hint = f"; did you mean '{suggestion}'?" if suggestion else ""
+                listed = ", ".join(choices) if not suggestion or len(choices) <= 4 else ""
+                message = f"unknown value '{value}' for {name}{hint}" + (f" ({listed})" if listed else "")
+            else:
+                message = f"expected one of {', '.join(choices)} for {name}, got {shown(value)}"
+        elif kind == "value_error":
+            code, message, suggestion = self._own_error(str(error["ctx"]["error"]), value, name)
+        elif kind in ("tuple_type", "list_type", "set_type", "frozen_set_type", "iterable_type"):
+            message = f"expected a list for {name}, got {shown(value)}"
+            if isinstance(value, str):
+                suggestion = f"[{value}]"
+                message += f"; write [{value}]"
+        elif kind in ("dict_type", "mapping_type", "model_type", "model_attributes_type"):
+            message = f"expected a mapping for {name}, got {shown(value)}"
+        elif kind.startswith("string"):
+            message = f"expected a text for {name}, got {shown(value)}"
+        elif kind.startswith("bool"):
+            message, suggestion = f"expected true or false for {name}, got {shown(value)}", _flag_for(value)
+        elif kind.startswith(("int", "float", "decimal")):
+            message = f"expected a number for {name}, got {shown(value)}"
+        else:
+            said = str(error["msg"])
+            message = f"{name}: {said[:1].lower()}{said[1:]}, got {shown(value)}"
+            code = "wrong-value"
+        self._report(code, message, loc, value, suggestion)
+
+    def _own_error(self, said: str, value: Any, name: str) -> tuple[str, str, str | None]:
+        """Return code, message and suggestion for an error that one of our own validators raised."""
+        return own_error(said, value, name)
+
+    def _name_of(self, loc: Path) -> str:
+        """Return what messages call the value at a place: ``capacity`` or ``capacity.limit``."""
+        steps = [field_key(step) if isinstance(step, str) else f"[{step}]" for step in loc]
+        return ".".join([self.label, *steps]).replace(".[", "[") if steps else self.label
+
+    def _field_name(self, loc: Path) -> str:
+        """Return what messages call a field: its own name, or that of the list or mapping it is an entry of."""
+        if not loc:
+            return self.label
+        model = model_at(self.annotation, loc[:-1])
+        last = loc[-1]
+        if model is not None and isinstance(last, str):
+            return f"{field_key(last)}"
+        fields = [step for step in loc if isinstance(step, str)]
+        if isinstance(last, int):
+            return f"an entry of {field_key(fields[-1]) if fields else self.label}"
+        return f"'{last}' of {field_key(fields[-2]) if len(fields) > 1 else self.label}"
+
+    # -- repairing ----------------------------------------------------------------------------------------------------
+
+    def _real(self, loc: Path) -> Path:
+        """Return the part of an error's location that exists in the value: ``limit: x`` has no ``global_limit``."""
+        value, out = self.data, []
+        for position, step in enumerate(loc):
+            if isinstance(value, Mapping) and isinstance(step, str):
+                if step not in value and position < len(loc) - 1:
+                    break
+                out.append(step)
+                value = value.get(step)
+            elif isinstance(value, list | tuple) and isinstance(step, int) and step < len(value):
+                out.append(step)
+                value = value[step]
+            elif isinstance(value, Mapping) and isinstance(step, int):
+                continue  # one entry written without the list around it
+            else:
+                break
+        return tuple(out)
+
+    def _was_touched(self, loc: Path) -> bool:
+        """Return whether the value, or one it is part of, has been replaced before: what is wrong with it now is our doing."""
+        keys = tuple(field_key(step) if isinstance(step, str) else step for step in loc)
+        return any(self.touched.get(keys[:length], 0) > 0 for length in range(1, len(keys) + 1))
+
+    def _touch(self, loc: Path) -> int:
+        keys = tuple(field_key(step) if isinstance(step, str) else step for step in loc)
+        self.touched[keys] = self.touched.get(keys, 0) + 1
+        return self.touched[keys]
+
+    def _fill(self, loc: Path, model: type[BaseModel] | None, name: str) -> bool:
+        times = self._touch((*loc[:-1], name))
+        parent = _at(self.data, loc[:-1])
+        if times > 2 or not isinstance(parent, dict):
+            return False
+        parent[name] = MISSING if times == 1 else []
+        return True
+
+    def _take_out(self, loc: Path) -> bool:
+        """Take the value at a place out; when that did not help before, what it is part of."""
+        while loc:
+            parent, step = _at(self.data, loc[:-1]), loc[-1]
+            times = self._touch(loc)
+            if times > _ESCALATE:
+                loc = loc[:-1]
+                continue
+            if isinstance(parent, dict) and step in parent:
+                model = model_at(self.annotation, loc[:-1])
+                if model is not None and _is_required(model, field_key(str(step))):
+                    parent[step] = MISSING if times == 1 else []
+                else:
+                    del parent[step]
+            elif isinstance(parent, list) and isinstance(step, int) and step < len(parent):
+                parent[step] = PlainText(f"{MISSING}{step}") if times == 1 else PlainText("0") if times == 2 else {}
+            return True
+        return False
+
+
+def own_error(said: str, value: Any, name: str) -> tuple[str, str, str | None]:
+    """Return code, message and suggestion for what a validator of ours says about a value.
+
+    Parameters
+    ----------
+    said : str
+        Such as ``expected a number, got 'x'``.
+    value : object
+        The value seen.
+    name : str
+        The field.
+    """
+    suggestion = None
+    code = "not-finite" if "a finite number" in said else "out-of-range" if "out of range" in said else "wrong-type"
+    if said.startswith("expected true or false"):
+        suggestion = _flag_for(value)
+    elif said.startswith(("expected a number", "expected a whole number")) and isinstance(value, str):
+        suggestion = _number_for(value)
+        if suggestion is not None and not isinstance(value, PlainText):
+            return code, f"{name}: {said}; remove the quotes", suggestion
+    hint = f"; did you mean '{suggestion}'?" if suggestion else ""
+    return code, f"{name}: {said}{hint}", suggestion
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message shows it."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, str):
+        return f"'{value}'" if len(value) <= 60 else f"'{value[:57]}…'"
+    if isinstance(value, Mapping):
+        return f"a mapping with {', '.join(map(repr, list(value)[:3]))}" if value else "an empty mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return repr(value)
+
+
+def model_at(annotation: Any, loc: Path) -> type[BaseModel] | None:
+    """Return the model whose fields stand at a place inside a type, if there is one."""
+    found = type_at(annotation, loc)
+    return found if isinstance(found, type) and issubclass(found, BaseModel) else None
+
+
+def type_at(annotation: Any, loc: Path) -> Any:
+    """Return the bare type at a place inside a type."""
+    current = bare(annotation)
+    for step in loc:
+        if isinstance(current, type) and issubclass(current, BaseModel):
+            info = current.model_fields.get(field_key(str(step)))
+            if info is None:
+                return None
+            current = bare(info.annotation)
+            continue
+        origin, arguments = get_origin(current), get_args(current)
+        if not arguments:
+            return None
+        mapping = isinstance(origin, type) and issubclass(origin, Mapping)
+        if isinstance(step, str) and not mapping:
+            return None
+        current = bare(arguments[1] if mapping else arguments[0])
+    return current
+
+
+def bare(annotation: Any) -> Any:
+    """Return a type without ``Annotated`` and ``| None``."""
+    while True:
+        origin = get_origin(annotation)
+        if origin is Annotated:
+            annotation = get_args(annotation)[0]
+        elif origin in (Union, types.UnionType):
+            options = [option for option in get_args(annotation) if option is not type(None)]
+            if len(options) != 1:
+                return annotation
+            annotation = options[0]
+        else:
+            return annotation
+
+
+def _is_required(model: type[BaseModel], name: str) -> bool:
+    info = model.model_fields.get(name)
+    return info is not None and info.is_required()
+
+
+def _choices(annotation: Any) -> list[str]:
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return [str(member.value) for member in annotation]
+    return [str(choice) for choice in get_args(annotation)]
+
+
+def _flag_for(value: Any) -> str | None:
+    text = str(value).casefold()
+    if text in ("yes", "on", "y", "1", "true", "t"):
+        return "true"
+    return "false" if text in ("no", "off", "n", "0", "false", "f") else None
+
+
+def _number_for(text: str) -> str | None:
+    """Return the number that a text was probably meant to be: ``1_000``, ``1,5`` and ``"3"`` have one."""
+    from rebalancer.problem import to_fraction
+
+    for candidate in (text.strip(), text.replace("_", ""), text.replace("'", ""), _hexadecimal(text)):
+        try:
+            to_fraction(PlainText(candidate))
+        except ValueError:
+            continue
+        return candidate
+    return None
+
+
+def _hexadecimal(text: str) -> str:
+    try:
+        return str(int(text, 0)) if text[:2].lower() in ("0x", "0o", "0b") else ""
+    except ValueError:
+        return ""
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _listed(fields: Any) -> str:
+    names = [name for name in fields if name != "name"]
+    return f"; there is {', '.join(repr(name) for name in names)}" if 0 < len(names) <= 12 else ""
+
+
+def _copy(value: Any) -> Any:
+    """Return a copy whose collections may be edited."""
+    if isinstance(value, dict):
+        return {key: _copy(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_copy(entry) for entry in value]
+    return value
+
+
+def _at(value: Any, loc: Path) -> Any:
+    for step in loc:
+        value = value[step]
+    return value

@@ -1,0 +1,270 @@
+"""Runs an engine on a model and judges what it says: every answer is scored again before anybody sees it."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.problem import FaultList, InputError, unknown_name
+from rebalancer.solution import Solution, tables
+
+if TYPE_CHECKING:
+    from rebalancer.engines.base import Answer, Engine, Progress, Request
+    from rebalancer.model import Model, Score
+
+log = logging.getLogger(__name__)
+
+#: A gap up to this, plus the rounding of the position, counts as closed.
+CLOSED = 1e-9
+#: How often the calling thread looks up from waiting, in seconds, so that signals are served on every platform.
+_LOOK_UP = 0.2
+
+
+class InternalError(RuntimeError):
+    """An engine's answer is not what it says it is: a defect of this program, never of the input."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to search; see `Rebalancer.solve`."""
+
+    engine: str = "auto"
+    time_limit: float = 60.0
+    gap: float = 0.0
+    seed: int = 0
+    workers: int = 2
+    deterministic: bool = False
+
+    @classmethod
+    def of(cls, stated: Any) -> Settings:
+        """Return the settings of a scenario's ``solve`` section; what it leaves out (None) as here."""
+        known = {field.name: getattr(stated, field.name, None) for field in fields(cls)}
+        return cls().updated(**known)
+
+    def updated(self, **changes: Any) -> Settings:
+        """Return the settings with those changes that are not None.
+
+        Raises
+        ------
+        InputError
+            A value is out of range.
+        """
+        given = {name: value for name, value in changes.items() if value is not None}
+        faults = FaultList()
+        for name, lowest, whole in (
+            ("time_limit", 0, False),
+            ("gap", 0, False),
+            ("seed", 0, True),
+            ("workers", 1, True),
+        ):
+            value = given.get(name, getattr(self, name))
+            if isinstance(value, bool) or not isinstance(value, int | np.integer if whole else int | float | np.number):
+                kind = "a whole number" if whole else "a number"
+                faults.report("wrong-type", f"{name} must be {kind}, got {value!r}", (name,), value)
+            elif not value >= lowest or (name == "time_limit" and value == 0) or (name == "gap" and value == math.inf):
+                least = "more than 0" if name == "time_limit" else f"{lowest} or more"
+                faults.report("out-of-range", f"{name} must be {least}, got {value}", (name,), value)
+        faults.raise_if_any()
+        return replace(self, **given)
+
+
+def search(
+    model: Model,
+    settings: Settings,
+    start: NDArray[np.int32] | None,
+    on_progress: Callable[[Progress], None] | None,
+    stop: threading.Event,
+    began: float,
+) -> Solution:
+    """Return the best assignment that an engine finds, scored by the exact evaluator.
+
+    Parameters
+    ----------
+    start : int32 array or None
+        An assignment to start from.
+    stop : threading.Event
+        Ends the search with the best answer so far.
+    began : float
+        `time.monotonic` from which the time limit counts.
+
+    Raises
+    ------
+    InternalError
+        The answer breaks what has to hold, is worse than a feasible start, or beats its own bound.
+    """
+    from rebalancer.engines.base import Request
+
+    watch = _Watch(on_progress, stop)
+    request = Request(
+        time_limit=None if settings.time_limit == math.inf else float(settings.time_limit),
+        gap=float(settings.gap),
+        seed=int(settings.seed),
+        workers=int(settings.workers),
+        start=start,
+        deterministic=settings.deterministic,
+        on_progress=None if on_progress is None else watch,
+        stop=stop,
+        began=began,
+    )
+    engine = _engine(settings.engine)
+    answer = _run(engine, model, request)
+    if watch.failure is not None:
+        raise watch.failure
+    return judge(model, answer, request, settings.engine)
+
+
+def _engine(name: str) -> Engine:
+    from rebalancer import engines
+
+    try:
+        return engines.get(name)
+    except KeyError:
+        known = list(engines.NAMES)
+        raise InputError([unknown_name("engine", name, known, ("solve", "engine"))]) from None
+
+
+class _Watch:
+    """Passes progress on. An exception of the caller's function ends the search and is raised after it."""
+
+    def __init__(self, call: Callable[[Progress], None] | None, stop: threading.Event) -> None:
+        self.call = call
+        self.stop = stop
+        self.failure: BaseException | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        if self.call is None or self.failure is not None:
+            return
+        try:
+            self.call(progress)
+        except BaseException as failure:
+            self.failure = failure
+            self.stop.set()
+
+
+def _run(engine: Engine, model: Model, request: Request) -> Answer:
+    """Run the engine in a thread of its own, so that Ctrl-C reaches the caller while native code computes."""
+    answers: list[Answer] = []
+    failures: list[BaseException] = []
+    waiting = threading.Event()
+    done = threading.Event()  # and not Thread.join, which an interrupt can make believe that the thread has ended
+
+    def work() -> None:
+        waiting.wait()
+        try:
+            answers.append(engine.solve(model, request))
+        except BaseException as failure:
+            failures.append(failure)
+        finally:
+            done.set()
+
+    threading.Thread(target=work, name="rebalancer-engine", daemon=True).start()
+    while not done.is_set():
+        try:
+            waiting.set()
+            while not done.wait(_LOOK_UP):
+                pass
+        except KeyboardInterrupt:
+            if request.stop.is_set():
+                raise
+            log.info("interrupted: keeping the best answer so far")
+            request.stop.set()
+    if failures:
+        raise failures[0]
+    return answers[0]
+
+
+def judge(model: Model, answer: Answer, request: Request, engine: str) -> Solution:
+    """Return an engine's answer as a solution, scored again from scratch.
+
+    Raises
+    ------
+    InternalError
+        It is not what it says it is.
+    """
+    from rebalancer.engines.base import Status
+
+    initial_assignment = model.problem.initial
+    initial = model.evaluate(initial_assignment)
+    known = [(initial_assignment, initial)]
+    if request.start is not None:
+        known.append((request.start, model.evaluate(request.start)))
+    feasible = [(assignment, score) for assignment, score in known if score.feasible]
+    status, reason, assignment = answer.status, answer.reason, answer.assignment
+    if status in (Status.OPTIMAL, Status.FEASIBLE) and assignment is None:
+        raise InternalError(f"{answer.engine or engine} reports {status.value} without an assignment")
+    if status is Status.INFEASIBLE and feasible:
+        raise InternalError(
+            f"{answer.engine or engine} reports INFEASIBLE, but the initial assignment or the start holds everything"
+        )
+    if status is Status.UNKNOWN and feasible:
+        assignment, status, reason = min(feasible, key=lambda pair: pair[1].integers)[0], Status.FEASIBLE, None
+    found = status in (Status.OPTIMAL, Status.FEASIBLE)
+    placed = np.asarray(assignment, np.int32) if found else initial_assignment
+    final = model.evaluate(placed) if found else initial
+    if found:
+        _check_answer(final, feasible, answer.engine or engine)
+    bounds, gaps, proven = _bounds(model, final, answer, found)
+    if found:
+        status = Status.OPTIMAL if proven else Status.FEASIBLE
+        if answer.status is Status.OPTIMAL and not proven:
+            log.info("%s calls the answer OPTIMAL, its bounds do not prove it", answer.engine or engine)
+    return Solution(
+        **tables(model, initial, final, bounds, gaps),
+        worsened=tuple(final.worsened),
+        _model=model,
+        _initial=initial,
+        _final=final,
+        _assignment=placed,
+        status=status,
+        engine=answer.engine or engine,
+        seconds=request.seconds,
+        seed=request.seed,
+        reason=None if found else reason or _no_reason(status.value),
+    )
+
+
+def _no_reason(status: str) -> str:
+    return "no assignment holds every constraint" if status == "INFEASIBLE" else "no assignment was found in time"
+
+
+def _check_answer(final: Score, feasible: list[tuple[NDArray[np.int32], Score]], engine: str) -> None:
+    if not final.feasible:
+        raise InternalError(f"the answer of {engine} breaks what has to hold: {', '.join(final.worsened)}")
+    for _, start in feasible:
+        if tuple(final.integers) > tuple(start.integers):
+            raise InternalError(
+                f"the answer of {engine} is worse than where it started: {final.integers} after {start.integers}"
+            )
+
+
+def _bounds(
+    model: Model, final: Score, answer: Answer, found: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
+    """Return bound and gap of each tuple position, unknown after the first open one, and whether all are closed."""
+    bounds = np.full(model.positions, np.nan)
+    gaps = np.full(model.positions, np.nan)
+    for position in range(model.positions):
+        integer = answer.bounds[position] if position < len(answer.bounds) else None
+        if integer is None:
+            return bounds, gaps, False
+        if found and integer > final.integers[position]:
+            reached = f"{final.integers[position]} at tuple position {position}"
+            raise InternalError(f"the answer of {answer.engine} is {reached}, below its bound {integer}")
+        value = float(final.objective[position])
+        bound = model.real(position, integer)
+        if not math.isfinite(bound):
+            return bounds, gaps, False
+        bounds[position] = min(bound, value) if found else bound
+        if not found:
+            return bounds, gaps, False
+        gaps[position] = (value - bounds[position]) / max(1.0, abs(value))
+        if gaps[position] > CLOSED + float(model.epsilon[position]):
+            return bounds, gaps, False
+    return bounds, gaps, True

@@ -1,0 +1,408 @@
+"""The solver object: states a problem and its specs in any order, then evaluates or solves it."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from rebalancer import inputs
+from rebalancer.inputs import AssignmentLike, GroupsLike, ValuesLike
+from rebalancer.problem import Column, Fault, InputError, Problem, ProblemBuilder, to_fraction, unknown_name
+from rebalancer.search import InternalError, Settings, search
+from rebalancer.solution import Evaluation, Solution, tables
+from rebalancer.specs.base import Spec
+from rebalancer.specs.entries import Constraint, Goal, Policy, check_entries
+
+if TYPE_CHECKING:
+    from rebalancer.engines.base import Progress
+    from rebalancer.model import Model
+    from rebalancer.scenario.reader import Scenario
+
+__all__ = ["InternalError", "Rebalancer"]
+
+log = logging.getLogger(__name__)
+
+_Part: TypeAlias = Callable[[ProblemBuilder], None]
+
+
+class Rebalancer:
+    """Objects, containers, and what a good placement is.
+
+    Calls may come in any order; what is wrong with the whole is reported, all at once, when it is used. Every number
+    may be an int, a float, a Decimal or a Fraction. Wherever a mapping is expected a pandas Series or DataFrame does as
+    well; those are read without a Python loop over their rows.
+
+    Parameters
+    ----------
+    object_name, container_name : str
+        What the two kinds are called.
+
+    Examples
+    --------
+    >>> from rebalancer import Rebalancer, CapacitySpec, BalanceSpec
+    >>> solver = Rebalancer(object_name="task", container_name="host")
+    >>> solver.set_assignment({"host0": ["task0", "task1"], "host1": []})
+    >>> solver.add_object_dimension("memory", {"task0": 10, "task1": 10})
+    >>> solver.add_container_dimension("memory", {"host0": 20, "host1": 20})
+    >>> solver.add_constraint(CapacitySpec(scope="host", dimension="memory"))
+    >>> solver.add_goal(BalanceSpec(scope="host", dimension="memory"))
+    >>> solution = solver.solve(time_limit=10)
+    """
+
+    def __init__(self, object_name: str = "object", container_name: str = "container") -> None:
+        self._object_name = object_name
+        self._container_name = container_name
+        self._placements: _Part | None = None
+        self._parts: list[_Part] = []
+        self._goals: list[Goal] = []
+        self._constraints: list[Constraint] = []
+        self._settings = Settings()
+        self._scenario: Scenario | None = None
+        self._problem: Problem | None = None
+        self._model: Model | None = None
+
+    @classmethod
+    def from_yaml(cls, path: str | os.PathLike[str]) -> Rebalancer:
+        """Return the solver of a scenario file. Its ``solve`` section gives the defaults of `solve`.
+
+        Raises
+        ------
+        InputError
+            With every fault of the file and its tables, each with file, line and column.
+        """
+        from rebalancer.scenario.reader import load
+
+        return cls.from_scenario(load(os.fspath(path)))
+
+    @classmethod
+    def from_scenario(cls, scenario: Scenario) -> Rebalancer:
+        """Return the solver of a scenario. Goals and constraints may be added; its problem is complete."""
+        solver = cls(scenario.problem.object_name, scenario.problem.container_name)
+        solver._scenario = scenario
+        solver._problem = scenario.problem
+        solver._goals = list(scenario.goals)
+        solver._constraints = list(scenario.constraints)
+        solver._settings = Settings.of(scenario.solve)
+        return solver
+
+    # -- what the world is --------------------------------------------------------------------------------------------
+
+    def set_assignment(
+        self, assignment: AssignmentLike, unassigned: Iterable[str] = (), containers: Iterable[str] = ()
+    ) -> None:
+        """State where every object is now. A second call replaces the first.
+
+        Parameters
+        ----------
+        assignment : mapping, Series or DataFrame
+            ``{container: [objects]}`` with every container, empty ones too; or object -> container as a mapping, a
+            Series, or a DataFrame with columns named like the object and the container. NA or None: unplaced.
+        unassigned : iterable of str
+            Further objects that are in no container.
+        containers : iterable of str
+            Further containers: the way to state empty ones where the assignment is given by object. (The categories of
+            a categorical column are containers too.)
+
+        Raises
+        ------
+        InputError
+            The assignment has none of these forms, or a name is no text.
+        """
+        read = inputs.read_placements(assignment, self._object_name, self._container_name)
+        loose = [unassigned] if isinstance(unassigned, str) else list(unassigned)
+        others = [containers] if isinstance(containers, str) else list(containers)
+
+        def state(builder: ProblemBuilder) -> None:
+            builder.add_containers(list(dict.fromkeys([*read.listed, *others])))
+            if read.contents is None:
+                builder.add_placements(Column(read.objects, read.containers))
+            builder.set_assignment(read.contents or {}, loose)
+
+        self._change()
+        self._placements = state
+
+    def add_object_dimension(self, name: str, values: ValuesLike, default: Any = 0) -> None:
+        """State what objects use.
+
+        Parameters
+        ----------
+        name : str
+        values : mapping, Series or DataFrame
+            Object -> number, or object -> list of numbers, which makes a vector (as do several columns of a DataFrame).
+        default : number
+            Of the objects that are not there.
+        """
+        given = inputs.read_values(values, self._object_name, ("dimensions", name))
+        self._add(lambda builder: builder.add_object_dimension(name, given, default))
+
+    def add_container_dimension(self, name: str, values: ValuesLike, default: Any = 1) -> None:
+        """State what containers offer: container -> number."""
+        self.add_scope_dimension(name, self._container_name, values, default)
+
+    def add_scope_dimension(self, name: str, scope: str, values: ValuesLike, default: Any = 1) -> None:
+        """State what the items of a scope offer: item -> number."""
+        given = inputs.read_values(values, scope, ("dimensions", name, scope))
+        self._add(lambda builder: builder.add_scope_dimension(name, scope, given, default))
+
+    def add_dynamic_object_dimension(
+        self, name: str, scope: str, values: Mapping[str, Mapping[str, Any]], default: Any = 0
+    ) -> None:
+        """State what an object uses depending on the scope item that it is in: item -> object -> number."""
+        given = {
+            item: inputs.read_values(inner, self._object_name, ("dimensions", name, item))
+            for item, inner in values.items()
+        }
+        plain = {item: _as_mapping(inner) for item, inner in given.items()}
+        self._add(lambda builder: builder.add_dynamic_object_dimension(name, scope, plain, default))
+
+    def add_scope(self, name: str, items: GroupsLike) -> None:
+        """State a grouping of containers: item -> containers, or a table container -> item."""
+        given = inputs.read_groups(items, name, self._container_name, ("scopes", name))
+        self._add(lambda builder: builder.add_scope(name, given))
+
+    def add_partition(self, name: str, groups: GroupsLike) -> None:
+        """State a grouping of objects: group -> objects, or a table object -> group. Groups may overlap."""
+        given = inputs.read_groups(groups, name, self._object_name, ("partitions", name))
+        self._add(lambda builder: builder.add_partition(name, given))
+
+    def _add(self, part: _Part) -> None:
+        self._change()
+        self._parts.append(part)
+
+    def _change(self) -> None:
+        if self._scenario is not None:
+            message = "the problem of a scenario is complete; change the file instead"
+            raise InputError([Fault("complete-problem", message)])
+        self._problem = None
+        self._model = None
+
+    # -- what is good -------------------------------------------------------------------------------------------------
+
+    def add_constraint(
+        self,
+        spec: Spec,
+        name: str | None = None,
+        policy: str | Policy = "DEFAULT",
+        invalid_cost: float = 100,
+        invalid_state: float = 10000,
+        tuple_pos_if_broken: int = 0,
+    ) -> None:
+        """Demand a spec.
+
+        Parameters
+        ----------
+        spec : Spec
+        name : str, optional
+            Of its row in the results; ``<key>#<n>`` otherwise.
+        policy : str
+            What if the initial assignment breaks it: DEFAULT (may not get worse, and is repaired at a cost), HARD (has
+            to hold) or SOFT (is repaired at a cost).
+        invalid_cost, invalid_state : number
+            Cost per unit of violation, and per broken component.
+        tuple_pos_if_broken : int
+            The tuple position of that cost.
+
+        Raises
+        ------
+        InputError
+            The spec cannot be a constraint, or a parameter is wrong.
+        """
+        path = ("constraints", len(self._constraints))
+        self._check_kind(spec, spec.is_constraint() if isinstance(spec, Spec) else False, "constraint", path)
+        text = policy.value if isinstance(policy, Policy) else policy
+        if text not in Policy.__members__:
+            raise InputError([unknown_name("policy", str(text), list(Policy.__members__), (*path, "policy"))])
+        cost, state = (
+            _number(value, field, path)
+            for field, value in (("invalid_cost", invalid_cost), ("invalid_state", invalid_state))
+        )
+        position = _position(tuple_pos_if_broken, "tuple_pos_if_broken", path)
+        self._constraints.append(Constraint(spec, name, Policy(text), cost, state, position, path))
+        self._model = None
+
+    def add_goal(self, spec: Spec, name: str | None = None, weight: float = 1.0, tuple_pos: int = 0) -> None:
+        """Minimise a spec.
+
+        Parameters
+        ----------
+        spec : Spec
+        name : str, optional
+            Of its row in the results; ``<key>#<n>`` otherwise.
+        weight : number
+            Factor of its value in the sum of its tuple position.
+        tuple_pos : int
+            Positions are minimised one after the other, lower ones first.
+
+        Raises
+        ------
+        InputError
+            The spec cannot be a goal, or a parameter is wrong.
+        """
+        path = ("goals", len(self._goals))
+        self._check_kind(spec, spec.is_goal() if isinstance(spec, Spec) else False, "goal", path)
+        factor, position = _number(weight, "weight", path), _position(tuple_pos, "tuple_pos", path)
+        self._goals.append(Goal(spec, name, factor, position, path))
+        self._model = None
+
+    def _check_kind(self, spec: Any, fits: bool, kind: str, path: tuple[str | int, ...]) -> None:
+        if not isinstance(spec, Spec):
+            hint = f"; write {spec.__name__}(…)" if isinstance(spec, type) else ""
+            raise InputError([Fault("wrong-type", f"expected a spec, got {spec!r}{hint}", path, spec)])
+        if not fits:
+            raise InputError([Fault("wrong-kind", f"{spec.key} cannot be a {kind}", path, spec.key)])
+
+    # -- using it -----------------------------------------------------------------------------------------------------
+
+    @property
+    def problem(self) -> Problem:
+        """The problem as stated so far.
+
+        Raises
+        ------
+        InputError
+            With everything that is wrong with it.
+        """
+        if self._problem is None:
+            builder = ProblemBuilder(self._object_name, self._container_name)
+            for part in (self._placements, *self._parts):
+                if part is not None:
+                    part(builder)
+            self._problem = builder.build()
+        return self._problem
+
+    @property
+    def model(self) -> Model:
+        """The compiled model.
+
+        Raises
+        ------
+        InputError
+            With everything that is wrong with the problem, or with the specs on it.
+        """
+        if self._model is None:
+            from rebalancer.specs.compiler import compile_model
+
+            problem = self.problem
+            check_entries(problem, self._goals, self._constraints).raise_if_any()
+            began = time.monotonic()
+            self._model = compile_model(problem, self._goals, self._constraints)
+            stated = len(self._goals) + len(self._constraints)
+            log.info("compiled %d goals and constraints in %.2f s", stated, time.monotonic() - began)
+        return self._model
+
+    def evaluate(self, assignment: AssignmentLike | None = None) -> Evaluation:
+        """Score an assignment; solves nothing.
+
+        Parameters
+        ----------
+        assignment : mapping, Series or DataFrame, optional
+            In any form that `set_assignment` takes; the initial one where left out. Every object has to be there,
+            except that ``{container: [objects]}`` may leave out objects that start unplaced, and stay so.
+
+        Raises
+        ------
+        InputError
+            Unknown, repeated or missing names, or anything wrong with the problem or its specs.
+        """
+        model = self.model
+        placed = model.problem.initial if assignment is None else self._indices(assignment, model)
+        initial = model.evaluate(model.problem.initial)
+        final = initial if assignment is None else model.evaluate(placed)
+        unknown = np.full(model.positions, np.nan)
+        return Evaluation(
+            **tables(model, initial, final, unknown, unknown),
+            worsened=tuple(final.worsened),
+            _model=model,
+            _initial=initial,
+            _final=final,
+            _assignment=placed,
+        )
+
+    def solve(
+        self,
+        engine: str | None = None,
+        time_limit: float | None = None,
+        gap: float | None = None,
+        seed: int | None = None,
+        workers: int | None = None,
+        start: AssignmentLike | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        *,
+        deterministic: bool | None = None,
+        stop: threading.Event | None = None,
+    ) -> Solution:
+        """Search for a better assignment, and prove how good it is.
+
+        What is left out is what the scenario's ``solve`` section says, and otherwise as stated below. Ctrl-C ends the
+        search with the best answer so far; a second one ends it at once.
+
+        Parameters
+        ----------
+        engine : str
+            "auto" (default) or "cpsat".
+        time_limit : float
+            Seconds from this call, default 60; ``math.inf``: until proven.
+        gap : float
+            Relative gap at which a tuple position may stop, default 0.
+        seed, workers : int
+            Default 0 and 2.
+        start : mapping, Series or DataFrame, optional
+            An assignment to start from, in any form that `evaluate` takes.
+        on_progress : callable, optional
+            Called with a `Progress` at each improvement, from another thread.
+        deterministic : bool
+            The same seed and workers give the same answer. Default False.
+        stop : threading.Event, optional
+            Set it, from any thread, to end the search with the best answer so far.
+
+        Raises
+        ------
+        InputError
+            A parameter is wrong, or the problem or its specs are.
+        InternalError
+            An engine's answer is not what it says it is; please report it.
+        """
+        began = time.monotonic()
+        settings = self._settings.updated(
+            engine=engine, time_limit=time_limit, gap=gap, seed=seed, workers=workers, deterministic=deterministic
+        )
+        model = self.model
+        hint = None if start is None else self._indices(start, model)
+        return search(model, settings, hint, on_progress, stop or threading.Event(), began)
+
+    def _indices(self, assignment: AssignmentLike, model: Model) -> Any:
+        problem = model.problem
+        return inputs.indices(inputs.read_placements(assignment, problem.object_name, problem.container_name), problem)
+
+
+def _as_mapping(values: Mapping[str, Any] | Column) -> Mapping[str, Any]:
+    return (
+        dict(zip(values.names, np.asarray(values.values).tolist(), strict=True))
+        if isinstance(values, Column)
+        else values
+    )
+
+
+def _number(value: Any, field: str, path: tuple[str | int, ...]) -> Fraction:
+    try:
+        return to_fraction(value)
+    except ValueError as error:
+        code = "not-finite" if isinstance(value, float) and not math.isfinite(value) else "wrong-type"
+        raise InputError([Fault(code, f"{field}: {error}", (*path, field), value)]) from None
+
+
+def _position(value: Any, field: str, path: tuple[str | int, ...]) -> int:
+    number = _number(value, field, path)
+    if number.denominator != 1 or number < 0:
+        raise InputError(
+            [Fault("out-of-range", f"{field} must be a whole number, 0 or more, got {value}", (*path, field), value)]
+        )
+    return int(number)

@@ -1,0 +1,31 @@
+"""From a problem and its specs to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from rebalancer.model import ConstraintCells, GoalCells, Model, ModelBuilder, assemble
+from rebalancer.problem import Problem
+from rebalancer.specs.entries import Constraint, Goal, named
+from rebalancer.specs.placed import PlacedSpec
+
+
+def compile_model(problem: Problem, goals: Sequence[Goal], constraints: Sequence[Constraint]) -> Model:
+    """Compile specs that have passed `check_entries`.
+
+    The implicit constraint ``placed`` is added last unless a constraint of that spec is stated.
+    """
+    named_goals, named_constraints = named(list(goals), list(constraints))
+    for entry in named_constraints:
+        problem = entry.spec.prepare(problem)
+    builder = ModelBuilder(problem)
+    compiled = [
+        ConstraintCells(entry.name or "", entry.spec.key, entry.spec.effective_policy(entry.policy.value), entry.invalid_cost, entry.invalid_state,
+                        entry.tuple_pos_if_broken, tuple(entry.spec.components(builder)))
+        for entry in named_constraints
+    ]
+    if not any(isinstance(entry.spec, PlacedSpec) for entry in named_constraints):
+        compiled.append(ConstraintCells("placed", PlacedSpec.key, "DEFAULT", Fraction(100), Fraction(10000), 0, tuple(PlacedSpec().components(builder)), True))
+    minimised = [GoalCells(entry.name or "", entry.spec.key, entry.weight, entry.tuple_pos, entry.spec.goal(builder)) for entry in named_goals]
+    return assemble(builder, minimised, compiled)

@@ -1,0 +1,40 @@
+"""placed: every object is in some container."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from rebalancer.model import Component
+from rebalancer.problem import PLACED_SCOPE
+from rebalancer.specs.base import Spec
+from rebalancer.specs.fields import ObjectName
+
+if TYPE_CHECKING:
+    from rebalancer.model import ModelBuilder
+
+
+class PlacedSpec(Spec):
+    """Every object is in some container.
+
+    Stated implicitly for all objects with the policy DEFAULT: what is placed stays placed, what is not becomes a fix-it goal. State it
+    yourself to change the policy or the costs, or to demand it of some objects only; the others may then be left out or taken out.
+
+    Notes
+    -----
+    One component per object: 1 if it is unplaced, else 0.
+    """
+
+    key: ClassVar[str] = "placed"
+
+    objects: tuple[ObjectName, ...] | None = Field(None, description="Only these must be placed; all objects where left out.")
+
+    def components(self, model: ModelBuilder) -> list[Component]:
+        problem = model.problem
+        objects = np.arange(len(problem.objects)) if self.objects is None else np.unique(problem.objects.lookup(list(self.objects)))
+        placed = problem.scopes[PLACED_SCOPE].item_of if PLACED_SCOPE in problem.scopes else np.append(np.zeros(len(problem.containers), np.int32), np.int32(1))
+        inside = np.where(placed == 0, np.int32(0), np.int32(-1))
+        tally = model.custom_tally(np.arange(len(objects)), objects, len(objects), inside, 1)
+        return [Component(model.linear([(tally, -1)], 1))]

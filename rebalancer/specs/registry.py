@@ -1,0 +1,91 @@
+"""The catalogue of specs: key to class. Users add their own with `register` or the entry-point group ``rebalancer.specs``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from pydantic.alias_generators import to_camel, to_snake
+
+from rebalancer.specs.base import Spec
+
+#: One line per spec: key -> module and class.
+BUILT_IN = {
+    "assignment_affinities": "rebalancer.specs.assignment_affinities:AssignmentAffinitiesSpec",
+    "avoid_assignments": "rebalancer.specs.avoid_assignments:AvoidAssignmentsSpec",
+    "avoid_moving": "rebalancer.specs.avoid_moving:AvoidMovingSpec",
+    "balance": "rebalancer.specs.balance:BalanceSpec",
+    "capacity": "rebalancer.specs.capacity:CapacitySpec",
+    "colocate_groups": "rebalancer.specs.colocate_groups:ColocateGroupsSpec",
+    "group_count": "rebalancer.specs.group_count:GroupCountSpec",
+    "minimize_movement": "rebalancer.specs.minimize_movement:MinimizeMovementSpec",
+    "moves_in_progress": "rebalancer.specs.moves_in_progress:MovesInProgressSpec",
+    "non_accepting": "rebalancer.specs.non_accepting:NonAcceptingSpec",
+    "placed": "rebalancer.specs.placed:PlacedSpec",
+    "to_free": "rebalancer.specs.to_free:ToFreeSpec",
+}
+
+_registered: dict[str, type[Spec]] = {}
+
+
+def register(spec: type[Spec]) -> type[Spec]:
+    """Add a spec class of one's own; usable as a decorator.
+
+    Raises
+    ------
+    ValueError
+        The class has no key, or the key is taken by another class.
+    """
+    if not spec.key:
+        raise ValueError(f"{spec.__name__} has no key")
+    taken = _registered.get(spec.key)
+    if spec.key in BUILT_IN or (taken is not None and taken is not spec):
+        raise ValueError(f"the spec key '{spec.key}' is taken")
+    _registered[spec.key] = spec
+    return spec
+
+
+def keys() -> list[str]:
+    """Return every key of the catalogue in alphabetical order."""
+    _load_entry_points()
+    return sorted({*BUILT_IN, *_registered})
+
+
+def get(key: str) -> type[Spec]:
+    """Return the class of a key.
+
+    Raises
+    ------
+    KeyError
+        There is no such spec.
+    """
+    if key in BUILT_IN:
+        module, _, name = BUILT_IN[key].partition(":")
+        found: type[Spec] = getattr(import_module(module), name)
+        return found
+    _load_entry_points()
+    return _registered[key]
+
+
+def canonical_key(text: str) -> str:
+    """Return the key that a name in a file means: ``groupCount``, ``groupCountSpec`` and ``GroupCountSpec`` are ``group_count``."""
+    for tail in ("Spec", "_spec"):
+        if text.endswith(tail) and len(text) > len(tail):
+            text = text[: -len(tail)]
+    return to_snake(text)
+
+
+def file_key(key: str) -> str:
+    """Return the camelCase form of a key, as Rebalancer writes it."""
+    return to_camel(key)
+
+
+_entry_points_loaded = False
+
+
+def _load_entry_points() -> None:
+    global _entry_points_loaded
+    if not _entry_points_loaded:
+        _entry_points_loaded = True
+        for point in entry_points(group="rebalancer.specs"):
+            register(point.load())

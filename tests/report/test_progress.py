@@ -1,0 +1,47 @@
+"""Progress: lines for a file, one live line for a terminal, nothing when quiet."""
+
+import io
+
+from rebalancer.engines.base import Progress
+from rebalancer.report.progress import LiveLine, Lines, Silent, reporter
+
+FIRST = Progress(0.5, 0, 10050.0, None, None)
+BOUND = Progress(0.6, 0, 10050.0, 5000.0, 0.5025)
+BETTER = Progress(1.25, 0, 9000.0, 9000.0, 0.0)
+NEXT = Progress(61.0, 1, 9000.0, 0.0, 1.0)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_lines_are_better_answers() -> None:
+    stream = io.StringIO()
+    with reporter(False, stream) as show:
+        for progress in (FIRST, BOUND, BETTER, BETTER, NEXT):
+            show(progress)
+    assert stream.getvalue().splitlines() == [
+        "   0.5 s  position 0  objective 10050  bound -  gap -",
+        "   1.2 s  position 0  objective 9000  bound 9000  gap 0 %",
+        "1 min 01 s  position 1  objective 9000  bound 0  gap 100 %",
+    ]
+
+
+def test_quiet_shows_nothing() -> None:
+    stream = io.StringIO()
+    with reporter(True, stream) as show:
+        show(FIRST)
+    assert isinstance(show, Silent)
+    assert stream.getvalue() == ""
+
+
+def test_a_terminal_gets_one_line_that_goes_away() -> None:
+    stream = Terminal()
+    with reporter(False, stream) as show:
+        assert isinstance(show, LiveLine)
+        assert "reading and compiling" in show._text().plain
+        show(BETTER)
+        assert show._text().plain.startswith("position 0 · objective 9,000 · bound 9,000 · gap 0 % · ")
+    assert not isinstance(reporter(False, io.StringIO()), LiveLine)
+    assert isinstance(reporter(False, io.StringIO()), Lines)

@@ -1,0 +1,234 @@
+"""The solver object: calls in any order, faults, tables, evaluation."""
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from rebalancer import CapacitySpec, InputError, PlacedSpec, Rebalancer
+from tests.solver import engines
+
+MEMORY = CapacitySpec(scope="host", dimension="memory")
+
+
+def solver() -> Rebalancer:
+    """Three tasks of 10 on a host of 20, and an empty one."""
+    made = Rebalancer("task", "host")
+    made.set_assignment({"h0": ["t0", "t1", "t2"], "h1": []})
+    made.add_object_dimension("memory", {"t0": 10, "t1": 10, "t2": 10})
+    made.add_container_dimension("memory", {"h0": 20, "h1": 20})
+    return made
+
+
+def test_calls_come_in_any_order() -> None:
+    made = Rebalancer("task", "host")
+    made.add_constraint(CapacitySpec(scope="rack", dimension="memory"), name="rack-memory")
+    made.add_scope_dimension("memory", "rack", {"r0": 16})
+    made.add_scope("rack", {"r0": ["h0"], "r1": ["h1"]})
+    made.add_partition("job", {"a": ["t0"]})
+    made.add_dynamic_object_dimension("net", "rack", {"r0": pd.Series({"t0": 2})})
+    made.add_object_dimension("memory", {"t0": Decimal("10.5")}, default=16.5)
+    made.set_assignment({"h0": ["t0", "t1"], "h1": []})
+    evaluation = made.evaluate()
+    assert evaluation.constraints.to_dict("records") == [
+        {
+            "name": "rack-memory",
+            "spec": "capacity",
+            "policy": "DEFAULT",
+            "initial_violation": pytest.approx(22 / 17),
+            "final_violation": pytest.approx(22 / 17),
+        }
+    ]
+
+
+def test_tables_in_and_out() -> None:
+    made = Rebalancer("task", "host")
+    table = pd.DataFrame({"task": ["t0", "t1"], "host": ["h0", None], "cpu": [1.5, 2.0], "job": ["a", "b"]})
+    made.set_assignment(table, containers=["h1"])
+    made.add_object_dimension("cpu", table[["task", "cpu"]])
+    made.add_container_dimension("cpu", pd.Series({"h0": 2, "h1": 1}))
+    made.add_partition("job", table.set_index("task")["job"])
+    made.add_scope("rack", pd.Series({"h0": "r0", "h1": "r1"}))
+    problem = made.problem
+    assert list(problem.containers) == ["h0", "h1"]
+    assert problem.initial.tolist() == [0, -1]
+    assert problem.dimension("cpu").values.ravel().tolist() == [15, 20]
+    assert list(problem.partitions["job"].groups) == ["a", "b"]
+
+
+def test_a_categorical_column_names_empty_containers() -> None:
+    made = Rebalancer("task", "host")
+    made.set_assignment(pd.Series(pd.Categorical(["h1"], ["h0", "h1"]), index=["t0"]))
+    assert list(made.problem.containers) == ["h0", "h1"]
+
+
+def test_setting_the_assignment_again_replaces_it() -> None:
+    made = solver()
+    made.evaluate()
+    made.set_assignment({"h0": ["t0"], "h1": ["t1", "t2"]}, unassigned=["t3"])
+    assert made.problem.initial.tolist() == [0, 1, 1, -1]
+
+
+def test_goals_and_constraints_are_rows_in_order() -> None:
+    made = solver()
+    made.add_goal(MEMORY, weight=0.5, tuple_pos=1)
+    made.add_goal(MEMORY, name="second")
+    made.add_constraint(MEMORY, policy="SOFT")
+    evaluation = made.evaluate({"h0": ["t0"], "h1": ["t1", "t2"]})
+    assert evaluation.goals.to_dict("list") == {
+        "name": ["capacity#2", "second"],
+        "spec": ["capacity", "capacity"],
+        "weight": [0.5, 1.0],
+        "tuple_pos": [1, 0],
+        "initial": [0.5, 0.5],
+        "final": [0.0, 0.0],
+    }
+    assert list(evaluation.constraints["policy"]) == ["SOFT"]
+    assert list(evaluation.objective.columns) == ["tuple_pos", "initial", "final", "bound", "gap"]
+    assert evaluation.objective["initial"].tolist() == [0.5 + 100 * 0.5 + 10000, 0.25]
+    assert evaluation.objective[["bound", "gap"]].isna().all(axis=None)
+
+
+def test_placed_has_a_row_only_where_something_starts_unplaced() -> None:
+    made = solver()
+    assert made.evaluate().constraints.empty
+    made.set_assignment({"h0": ["t0", "t1"], "h1": []}, unassigned=["t2"])
+    made.add_constraint(MEMORY)
+    evaluation = made.evaluate({"h0": ["t0", "t1"], "h1": []})
+    assert list(evaluation.constraints["name"]) == ["capacity#1", "placed"]
+    assert evaluation.broken_components.to_dict("records")[1] == {"name": "placed", "initial": 1, "final": 1}
+    assert evaluation.broken == ("placed",)
+    assert evaluation.moves.empty
+    made.add_constraint(PlacedSpec(), policy="SOFT")
+    assert list(made.evaluate().constraints["name"]) == ["capacity#1", "placed#1"]
+    assert made.evaluate().broken == ()
+
+
+def test_cells_show_amounts_and_limits() -> None:
+    made = solver()
+    made.add_constraint(MEMORY, name="fits")
+    cells = made.evaluate().cells("fits")
+    assert list(cells.columns) == ["item", "group", "amount", "limit", "violation"]
+    assert cells["item"].tolist() == ["h0", "h1"]
+    assert cells["violation"].tolist() == [0.5, 0.0]
+    with pytest.raises(KeyError, match="there is 'fits'"):
+        made.evaluate().cells("fit")
+
+
+def test_an_assignment_that_no_solution_may_be_is_named() -> None:
+    made = solver()
+    made.set_assignment({"h0": ["t0", "t1"], "h1": ["t2"]})
+    made.add_constraint(MEMORY, name="fits")
+    evaluation = made.evaluate({"h0": ["t0", "t1", "t2"], "h1": []})
+    assert evaluation.worsened == ("fits",)
+    assert made.evaluate().worsened == ()
+
+
+def test_moves_and_assignment_of_an_evaluation() -> None:
+    made = solver()
+    made.set_assignment({"h0": ["t0", "t1"], "h1": []}, unassigned=["t2", "t3"])
+    evaluation = made.evaluate({"t0": "h1", "t1": "h0", "t2": "h1", "t3": None})
+    assert evaluation.moves.to_dict("records") == [
+        {"object": "t0", "source": "h0", "destination": "h1"},
+        {"object": "t2", "source": None, "destination": "h1"},
+    ]
+    assert evaluation.assignment.to_dict() == {"t0": "h1", "t1": "h0", "t2": "h1", "t3": None}
+    assert (evaluation.assignment.index.name, evaluation.assignment.name) == ("task", "host")
+    assert made.evaluate(evaluation.assignment).assignment.equals(evaluation.assignment)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda made: made.add_goal(PlacedSpec()), "placed cannot be a goal"),
+        (lambda made: made.add_goal(CapacitySpec), r"write CapacitySpec\(…\)"),
+        (lambda made: made.add_constraint("capacity"), "expected a spec"),
+        (lambda made: made.add_constraint(MEMORY, policy="SOFTT"), "did you mean 'SOFT'"),
+        (lambda made: made.add_constraint(MEMORY, invalid_cost=math.nan), "invalid_cost: expected a finite number"),
+        (lambda made: made.add_constraint(MEMORY, tuple_pos_if_broken=-1), "tuple_pos_if_broken must be"),
+        (lambda made: made.add_goal(MEMORY, weight="2"), "weight: expected a number"),
+        (lambda made: made.add_goal(MEMORY, tuple_pos=0.5), "tuple_pos must be a whole number"),
+        (lambda made: made.add_object_dimension("cpu", 3), "expected a mapping"),
+        (lambda made: made.add_partition("job", {"a": "t0"}), "as a list"),
+    ],
+)
+def test_wrong_calls_say_what_is_wrong(call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call(solver())
+
+
+def test_everything_wrong_is_reported_at_once_when_it_is_used() -> None:
+    made = solver()
+    made.add_object_dimension("cpu", {"tt": 1})
+    made.add_scope("rack", {"r0": ["h9"]})
+    with pytest.raises(InputError) as caught:
+        made.evaluate()
+    assert len(caught.value.faults) == 2
+    with pytest.raises(InputError) as again:
+        made.evaluate()
+    assert again.value.faults == caught.value.faults
+
+
+def test_unknown_names_in_specs_are_reported() -> None:
+    made = solver()
+    made.add_constraint(CapacitySpec(scope="host", dimension="memroy"))
+    with pytest.raises(InputError, match="did you mean 'memory'"):
+        made.evaluate()
+
+
+def test_two_entries_of_one_name_are_refused() -> None:
+    made = solver()
+    made.add_constraint(MEMORY, name="fits")
+    made.add_goal(MEMORY, name="fits")
+    with pytest.raises(InputError, match="'fits' is used twice"):
+        made.evaluate()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"time_limit": 0}, "time_limit must be more than 0"),
+        ({"time_limit": math.nan}, "time_limit must be more than 0"),
+        ({"time_limit": "60s"}, "time_limit must be a number"),
+        ({"gap": -0.1}, "gap must be 0 or more"),
+        ({"seed": 1.5}, "seed must be a whole number"),
+        ({"workers": 0}, "workers must be 1 or more"),
+        ({"engine": "cpsta"}, "did you mean 'cpsat'"),
+    ],
+)
+def test_wrong_parameters_of_solve(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        solver().solve(**options)
+
+
+def test_solve_returns_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    engines.use(monkeypatch, engines.enumerated)
+    made = solver()
+    made.add_constraint(MEMORY, name="fits")
+    solution = made.solve(seed=7)
+    assert (solution.status, solution.seed, solution.engine, solution.reason) == ("OPTIMAL", 7, "enumerated", None)
+    assert len(solution.moves) in (1, 2)
+    assert solution.constraints["final_violation"].tolist() == [0.0]
+    assert solution.objective["initial"].tolist() == [10050.0]
+    assert solution.objective[["final", "bound", "gap"]].to_numpy().tolist() == [[0.0, 0.0, 0.0]]
+    assert solution.seconds > 0
+
+
+def test_a_solution_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    engines.use(monkeypatch, engines.enumerated)
+    made = solver()
+    made.set_assignment({"h0": ["t0", "t1"], "h1": []}, unassigned=["t2"])
+    made.add_constraint(CapacitySpec(scope="host", dimension="memory", limit=0.5), name="fits", policy="HARD")
+    made.add_goal(MEMORY, name="room")
+    data = made.solve().to_json()
+    assert list(data) == [
+        *("status", "engine", "seconds", "seed", "reason"),
+        *("objective", "goals", "constraints", "moves", "assignment"),
+    ]
+    assert list(data["objective"][0]) == ["tuple_pos", "initial", "final", "bound", "gap"]
+    assert list(data["goals"][0]) == ["name", "spec", "weight", "tuple_pos", "initial", "final"]
+    assert list(data["constraints"][0]) == ["name", "spec", "policy", "initial_violation", "final_violation"]
+    assert data["assignment"]["t2"] is None
+    assert all(set(move) == {"object", "source", "destination"} for move in data["moves"])

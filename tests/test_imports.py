@@ -1,0 +1,54 @@
+"""Start-up stays cheap: heavy libraries are loaded where they are used, never before."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("ortools", "pandas", "numba", "pyarrow", "matplotlib")
+
+REPORT = "import sys; print(*[name for name in {heavy!r} if name in sys.modules])"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import rebalancer",
+        "import rebalancer; rebalancer.__version__; dir(rebalancer)",
+        "import rebalancer; rebalancer.CapacitySpec; rebalancer.Limit; rebalancer.InputError",
+        "import rebalancer.cli",
+    ],
+)
+def test_import_loads_nothing_heavy(code: str) -> None:
+    assert loaded_after(code) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], ["solve", "--help"], ["check", "--help"], ["evaluate", "--help"], ["import", "--help"]],
+    ids=" ".join,
+)
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    run = f"""
+from rebalancer.cli import main
+try:
+    main({arguments!r})
+except SystemExit as end:
+    assert not end.code, end.code
+"""
+    assert loaded_after(run) == []
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    import rebalancer
+
+    with pytest.raises(AttributeError, match="NoSuchSpec"):
+        rebalancer.NoSuchSpec  # noqa: B018
+
+
+def loaded_after(code: str) -> list[str]:
+    """Return the heavy libraries that a fresh interpreter has loaded after running ``code``."""
+    program = f"{code}\n{REPORT.format(heavy=HEAVY)}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1].split()
