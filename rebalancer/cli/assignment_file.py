@@ -1,11 +1,9 @@
-"""Assignments in CSV files, as `rebalance solve -o` writes them."""
+"""Assignments in tables, as `rebalance solve -o` writes them."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rebalancer.problem.errors import Fault, InputError, nearest
@@ -13,114 +11,88 @@ from rebalancer.problem.errors import Fault, InputError, nearest
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rebalancer.problem import Problem
+    from rebalancer.scenario.tables import Table
 
-def read_assignment(path: str, object_name: str, container_name: str) -> pd.DataFrame:
-    """Return the columns named like the object and the container; an empty container means unplaced.
+
+class AssignmentFile:
+    """A table with columns named like the object and the container; an empty container means unplaced.
+
+    Parameters
+    ----------
+    path : str
+        A CSV or Parquet file.
+    problem : Problem
+        Whose objects and containers it names.
 
     Raises
     ------
     InputError
         The file cannot be read, is no table, or lacks a column; each fault with its line and column.
     """
-    import pandas as pd
 
-    header, rows = _read(path)
-    places = [_column(path, header, name) for name in (object_name, container_name)]
-    wrong = [row for row, fields in enumerate(rows) if len(fields) != len(header)]
-    if wrong:
-        lines = _lines(path)
-        raise InputError(
-            Fault(
-                "wrong-shape",
-                f"expected {len(header)} fields, got {len(rows[row])}",
-                file=path,
-                line=lines(row),
-                column=1,
-            )
-            for row in wrong
-        )
-    objects, containers = ([fields[place] for fields in rows] for place in places)
-    return pd.DataFrame({object_name: objects, container_name: [name or None for name in containers]}, dtype=object)
+    def __init__(self, path: str, problem: Problem) -> None:
+        self._columns = (problem.object_name, problem.container_name)
+        self._table = _opened(path, self._columns)
 
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The two columns, None where there is no container.
 
-@contextmanager
-def located(path: str | None, object_name: str, container_name: str) -> Iterator[None]:
-    """Give the faults of an assignment, which know its row, the line and column in its file."""
-    try:
-        yield
-    except InputError as error:
-        if path is None or not any(fault.path[:1] == ("assignment",) and fault.file is None for fault in error.faults):
-            raise
-        header, rows = _read(path)
-        names = [header.index(object_name), header.index(container_name)]
-        lines = _lines(path)
+        Raises
+        ------
+        InputError
+            Some object has no name.
+        """
+        import pandas as pd
 
-        def place(fault: Fault) -> Fault:
-            if fault.path[:1] != ("assignment",) or fault.file is not None:
-                return fault
-            row = fault.path[1] if len(fault.path) > 1 else None
-            if not isinstance(row, int):
-                return replace(fault, file=path, line=1, column=1)
-            field = next((index for index in names if rows[row][index] == fault.value), names[0])
-            return replace(fault, file=path, line=lines(row), column=_start_of(rows[row], field))
+        obj, container = self._columns
+        objects, containers = self._table.keys(obj), self._table.names(container)
+        if objects is None or containers is None:
+            raise InputError(self._table.faults)
+        return pd.DataFrame({obj: objects, container: containers}, dtype=object)
 
-        raise InputError(place(fault) for fault in error.faults) from None
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """Give faults of the assignment, which know its row, the place in the file."""
+        try:
+            yield
+        except InputError as error:
+            if not any(_is_of_assignment(fault) for fault in error.faults):
+                raise
+            raise InputError(self._located(fault) for fault in error.faults) from None
 
-
-def _read(path: str) -> tuple[list[str], list[list[str]]]:
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
-            rows = [fields for fields in csv.reader(stream, strict=True) if fields]
-    except OSError as error:
-        raise InputError(
-            [Fault("unreadable-file", f"cannot read '{path}': {error.strerror}", value=path, file=path)]
-        ) from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            [Fault("unreadable-file", f"'{path}' is not a CSV file in UTF-8: {error}", value=path, file=path)]
-        ) from None
-    if not rows:
-        raise InputError(
-            [Fault("empty-file", f"'{path}' is empty; expected a header line", value=path, file=path, line=1, column=1)]
-        )
-    return rows[0], rows[1:]
+    def _located(self, fault: Fault) -> Fault:
+        if not _is_of_assignment(fault):
+            return fault
+        row = fault.path[1] if len(fault.path) > 1 else None
+        if not isinstance(row, int):
+            return fault.at(self._table.file, 1, 1)
+        columns = [self._table.header.index(name) for name in self._columns]
+        names = [self._table.names(name) for name in self._columns]
+        holding = [at for at, column in zip(columns, names, strict=True) if column and column[row] == fault.value]
+        return fault.at(self._table.file, *self._table.cell(holding[0] if holding else columns[0], row))
 
 
-def _column(path: str, header: list[str], name: str) -> int:
-    if header.count(name) == 1:
-        return header.index(name)
-    if header.count(name) > 1:
-        raise InputError(
-            [Fault("duplicate-name", f"there are two columns '{name}'", value=name, file=path, line=1, column=1)]
-        )
+def _is_of_assignment(fault: Fault) -> bool:
+    return fault.file is None and fault.path[:1] == ("assignment",)
+
+
+def _opened(path: str, columns: tuple[str, str]) -> Table:
+    from rebalancer.scenario.tables import open_table
+
+    found = open_table(path, path, columns)
+    if isinstance(found, Fault):
+        raise InputError([found if found.file else found.at(path, None, None)])
+    if isinstance(found, list):
+        raise InputError(found)
+    faults = [_missing(path, name, found.header) for name in columns if name not in found.header]
+    if faults:
+        raise InputError(faults)
+    return found
+
+
+def _missing(path: str, name: str, header: list[str]) -> Fault:
     close = nearest(name, header)
     hint = f"; is it '{close}'?" if close else f"; there is {', '.join(repr(column) for column in header)}"
-    raise InputError(
-        [
-            Fault(
-                "missing-column",
-                f"there is no column '{name}'{hint}",
-                value=name,
-                suggestion=name,
-                file=path,
-                line=1,
-                column=1,
-            )
-        ]
-    )
-
-
-def _lines(path: str) -> Callable[[int], int]:
-    """Return the line on which each row ends, the header not counted as a row; records may span lines."""
-    with open(path, encoding="utf-8-sig", newline="") as stream:
-        reader = csv.reader(stream)
-        ends = [reader.line_num for fields in reader if fields]
-    return lambda row: ends[row + 1]
-
-
-def _start_of(fields: list[str], position: int) -> int:
-    """Return the column of a field, as if nothing before it were quoted without need."""
-    quoted = [
-        len(field) + 2 + field.count('"') if set(field) & set(',"\n') else len(field) for field in fields[:position]
-    ]
-    return sum(quoted) + position + 1
+    return Fault("missing-column", f"there is no column '{name}'{hint}", (), name, close, path, 1, 1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 
 import click
 
 from rebalancer.cli import faults
-from rebalancer.cli.assignment_file import located, read_assignment
+from rebalancer.cli.assignment_file import AssignmentFile
 from rebalancer.cli.options import common, scenario_argument
 from rebalancer.cli.scenario_file import of_file, read_scenario
 
@@ -26,10 +27,9 @@ def command(scenario: str, assignment: str | None, as_json: bool) -> int:
     from rebalancer.solver import Rebalancer
 
     read = read_scenario(scenario)
-    names = read.problem.object_name, read.problem.container_name
-    table = None if assignment is None else read_assignment(assignment, *names)
-    with of_file(scenario), located(assignment, *names):
-        evaluation = Rebalancer.from_scenario(read).evaluate(table)
+    table = None if assignment is None else AssignmentFile(assignment, read.problem)
+    with of_file(scenario), nullcontext() if table is None else table.located():
+        evaluation = Rebalancer.from_scenario(read).evaluate(None if table is None else table.frame)
     if as_json:
         faults.print_json({**evaluation.to_json(), "worsened": list(evaluation.worsened)})
         return 0

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+_NOTICE = b"stopping with the best answer so far; interrupt again to give up\n"
 
 
 @contextmanager
@@ -23,6 +26,7 @@ def kept_answers(stop: threading.Event) -> Iterator[None]:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
+        os.write(2, _NOTICE)  # print is not safe here: the signal may have come in the middle of another one
 
     before = {number: signal.signal(number, interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import math
 import re
 import sys
 from collections.abc import Callable
@@ -20,27 +19,20 @@ else:
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-
 
 class Duration(_Number):
-    """A time span such as ``90``, ``60s``, ``5m``, ``1.5h`` or ``1h30m``, in seconds."""
+    """A time span such as ``90``, ``60s``, ``5m``, ``1.5h`` or ``1h30m``, in seconds; as in scenario files."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return seconds."""
-        if not isinstance(value, str):
-            return float(value)
-        text = value.strip().lower()
-        if re.fullmatch(r"\d+(\.\d+)?", text):
-            text += "s"
-        if not re.fullmatch(r"(\d+(\.\d+)?(ms|s|min|m|h))+", text):
-            self.fail(f"{value!r} is not a duration; write 60s, 5m or 1h30m", param, ctx)
-        total = sum(float(size) * _UNITS[unit] for size, _, unit in re.findall(r"(\d+(\.\d+)?)(ms|s|min|m|h)", text))
-        if not 0 < total < math.inf:
-            self.fail(f"{value!r} must be more than 0", param, ctx)
-        return total
+        from rebalancer.scenario.durations import parse_duration
+
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Share(_Number):

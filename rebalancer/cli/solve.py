@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 
 import click
 
 from rebalancer.cli import exits, faults
-from rebalancer.cli.assignment_file import located, read_assignment
+from rebalancer.cli.assignment_file import AssignmentFile
 from rebalancer.cli.interrupts import kept_answers
 from rebalancer.cli.options import Duration, Share, common, scenario_argument
 from rebalancer.cli.output import OutputFolder, write_solution
@@ -65,10 +65,9 @@ def command(
     with ExitStack() as stack:
         stack.enter_context(kept_answers(stop))
         read = read_scenario(scenario)
-        names = read.problem.object_name, read.problem.container_name
-        table = None if start is None else read_assignment(start, *names)
+        table = None if start is None else AssignmentFile(start, read.problem)
         folder = None if output is None else stack.enter_context(OutputFolder(output))
-        with of_file(scenario), located(start, *names), reporter(quiet) as progress:
+        with of_file(scenario), nullcontext() if table is None else table.located(), reporter(quiet) as progress:
             solution = Rebalancer.from_scenario(read).solve(
                 engine=engine,
                 time_limit=time_limit,
@@ -76,7 +75,7 @@ def command(
                 seed=seed,
                 workers=workers,
                 deterministic=deterministic,
-                start=table,
+                start=None if table is None else table.frame,
                 on_progress=progress,
                 stop=stop,
             )

@@ -110,6 +110,10 @@ class Answer:
     engine: str = ""
 
 
+class EngineError(RuntimeError):
+    """An engine's answer is not what the evaluator says it is: a defect, never the user's fault."""
+
+
 class Engine(Protocol):
     """Something that searches for a good assignment of a model."""
 

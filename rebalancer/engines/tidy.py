@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from rebalancer.engines.base import Request
 from rebalancer.model import Model
 
-#: Seconds that tidying may take after the search, and the most evaluations.
-_SECONDS, _EVALUATIONS = 5.0, 2_000
+#: Seconds that tidying may take (the second: when the time limit has passed already), and the most evaluations.
+_SECONDS, _OVERTIME, _EVALUATIONS = 5.0, 0.25, 2_000
 
 
 def undo_idle_moves(model: Model, assignment: NDArray[np.int32], request: Request) -> NDArray[np.int32]:
@@ -19,11 +19,11 @@ def undo_idle_moves(model: Model, assignment: NDArray[np.int32], request: Reques
     """
     initial = model.problem.initial
     best = model.evaluate(assignment)
-    began = request.seconds
+    deadline = request.seconds + min(_SECONDS, max(_OVERTIME, request.remaining))
     pending = [np.flatnonzero(assignment != initial)]
     current = assignment
     for _ in range(_EVALUATIONS):
-        if not pending or request.seconds - began > _SECONDS or request.stop.is_set():
+        if not pending or request.seconds > deadline or request.stop.is_set():
             break
         some = pending.pop()
         if not len(some):

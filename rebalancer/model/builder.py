@@ -79,7 +79,10 @@ class ModelBuilder:
     ) -> Cells:
         """Return the amount of a dimension in each item of a scope, by group: shape (groups or 1, items).
 
-        ``items`` are the scope items to keep, in that order; all where left out.
+        Parameters
+        ----------
+        items : int64 array, optional
+            The scope items to keep, in that order; all where left out.
         """
         kept = None if items is None or len(items) == len(self.problem.scopes[scope].items) else tuple(items.tolist())
         key = (scope, dimension or self.problem.count_dimension, partition, family, component, kept)
@@ -151,7 +154,13 @@ class ModelBuilder:
         return Param(Grid(tally.groups, tally.items, np.zeros((1, 1), np.int64), None, key, values), tally.unit)
 
     def amount(
-        self, scope: str, dimension: str = "", metric: str = "AFTER", *, partition: str | None = None, items: NDArray[Any] | None = None
+        self,
+        scope: str,
+        dimension: str = "",
+        metric: str = "AFTER",
+        *,
+        partition: str | None = None,
+        items: NDArray[Any] | None = None,
     ) -> Cells:
         """Return the amount of a dimension under a metric (see `METRICS`); of a vector dimension, its largest component.
 
@@ -437,10 +446,11 @@ def _fixed(values: list[Fraction]) -> tuple[FixedPoint, Fraction]:
 
 
 def _common(lengths: list[int]) -> int:
-    longest = max(lengths, default=1)
+    """Return the length that all can be repeated to; empty cells stay empty."""
+    longest = 0 if 0 in lengths else max(lengths, default=1)
     if any(length not in (1, longest) for length in lengths):
         raise ValueError(f"cells of lengths {sorted(set(lengths))} cannot be combined")
-    return longest if 0 not in lengths else 0
+    return longest
 
 
 def _size(given: list[tuple[Cells, Param]], offset: Param) -> Fraction:

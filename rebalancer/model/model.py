@@ -14,7 +14,8 @@ from rebalancer.model.builder import ModelBuilder
 from rebalancer.model.cells import Cells
 from rebalancer.model.evaluate import CellValues, evaluate_cells, floats_of
 from rebalancer.model.grid import apply
-from rebalancer.model.policy import Component, HardCells, fix_it, hard_cells
+from rebalancer.model.policy import Component, FixIt, HardCells, fix_it, hard_cells
+from rebalancer.model.policy import violations as violations_of
 from rebalancer.problem import Problem
 
 #: The integer objective of a tuple position stays below this.
@@ -54,14 +55,17 @@ class Position:
     ----------
     objective : Cells
         One cell, the integer that every engine compares.
-    addends : tuple of (Cells, Fraction)
-        The exact objective, by true value.
+    goals : tuple of (Cells, Fraction)
+        The goals at this position and their weights.
+    fixes : tuple of FixIt
+        The fix-it goals at this position.
     epsilon : float
         Reported values differ from ``objective * unit`` by at most this.
     """
 
     objective: Cells
-    addends: tuple[tuple[Cells, Fraction], ...]
+    goals: tuple[tuple[Cells, Fraction], ...]
+    fixes: tuple[FixIt, ...]
     epsilon: float
 
 
@@ -147,10 +151,13 @@ class Model:
         goals = [self._scalar(values, goal.cells) for goal in self.goals]
         violations, broken = [], []
         for constraint in self.constraints:
-            parts = [component_violations(values, component) for component in constraint.components]
+            parts = [violations_of(values, component) for component in constraint.components]
             violations.append(sum(float(amounts.sum()) for _, amounts in parts))
             broken.append(sum(len(owners) for owners, _ in parts))
-        objective = [sum(float(factor) * self._scalar(values, cells) for cells, factor in position.addends) for position in self.tuple_positions]
+        objective = [
+            sum(float(weight) * self._scalar(values, cells) for cells, weight in position.goals) + sum(fix.value(values) for fix in position.fixes)
+            for position in self.tuple_positions
+        ]
         integers = [int(evaluate_cells(values, position.objective).integers.dense()[0, 0]) for position in self.tuple_positions]
         worsened = {hard.constraint for hard in self.hard if not holds(values, hard)}
         return Score(np.array(goals, float), np.array(violations, float), np.array(broken, np.int64), np.array(objective, float), tuple(integers),
@@ -181,19 +188,6 @@ class Model:
         return {column: np.concatenate([table[column] for table in tables]) if tables else np.empty(0, object) for column in columns}
 
 
-def component_violations(values: CellValues, component: Component) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the broken components and the violation of each."""
-    value = evaluate_cells(values, component.cells)
-    group, item = value.integers.where(lambda v: v > 0)
-    if not len(group):
-        return np.empty(0, np.int64), np.empty(0)
-    excess = np.maximum(floats_of(component.cells, value).at(group, item), 0.0)
-    cells = component.cells
-    weight = apply(lambda v: v, cells.groups, cells.items, component.weight.floats()).at(group, item)
-    owners, slot = np.unique(component.component_of(group, item), return_inverse=True)
-    return owners, np.bincount(slot, excess * weight, len(owners))
-
-
 def holds(values: CellValues, hard: HardCells) -> bool:
     """Whether hard cells hold at an assignment."""
     integers = evaluate_cells(values, hard.cells).integers
@@ -220,7 +214,7 @@ def _cell_table(problem: Problem, values: CellValues, component: Component, star
     names = problem.partitions[component.partition].groups if component.partition else component.group_names
     group_names = None if names is None else names.array
     item_names = problem.scopes[component.scope].items.array if component.scope else None
-    group_index = component.group_index[item] if component.group_index is not None else group
+    group_index = component.group_index[group if cells.groups > 1 else item] if component.group_index is not None else group
     item_index = component.item_index[item] if component.item_index is not None else item
 
     def label(names: NDArray[Any] | None, index: NDArray[Any]) -> NDArray[Any]:
@@ -233,20 +227,22 @@ def _cell_table(problem: Problem, values: CellValues, component: Component, star
 def assemble(builder: ModelBuilder, goals: Sequence[GoalCells], constraints: Sequence[ConstraintCells]) -> Model:
     """Apply the policy to every constraint and put the tuple positions together."""
     hard: list[HardCells] = []
-    addends: dict[int, list[tuple[Cells, Fraction]]] = {}
+    weighted: dict[int, list[tuple[Cells, Fraction]]] = {}
+    fixes: dict[int, list[FixIt]] = {}
     for goal in goals:
-        addends.setdefault(goal.tuple_pos, []).append((goal.cells, goal.weight))
+        weighted.setdefault(goal.tuple_pos, []).append((goal.cells, goal.weight))
     for index, constraint in enumerate(constraints):
         for component in constraint.components:
             demanded = hard_cells(builder, component, constraint.policy, index)
             if demanded is not None:
                 hard.append(demanded)
-            for cells, factor in fix_it(builder, component, constraint.policy, constraint.invalid_cost, constraint.invalid_state):
-                addends.setdefault(constraint.tuple_pos_if_broken, []).append((cells, factor))
-    count = max(addends, default=0) + 1
+            fix = fix_it(builder, component, constraint.policy, constraint.invalid_cost, constraint.invalid_state)
+            if fix is not None:
+                fixes.setdefault(constraint.tuple_pos_if_broken, []).append(fix)
     positions = []
-    for position in range(count):
-        parts = tuple(addends.get(position, ()))
+    for position in range(max([*weighted, *fixes], default=0) + 1):
+        stated, repairs = tuple(weighted.get(position, ())), tuple(fixes.get(position, ()))
+        parts = [*stated, *(part for fix in repairs for part in fix.cells(builder))]
         objective = builder.linear(parts, limit=OBJECTIVE_LIMIT)
-        positions.append(Position(objective, parts, float(2 * objective.error)))
+        positions.append(Position(objective, stated, repairs, float(2 * objective.error)))
     return Model(builder.problem, tuple(builder.cells), tuple(goals), tuple(constraints), tuple(hard), tuple(positions))

@@ -7,9 +7,11 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rebalancer.model.builder import ModelBuilder
-from rebalancer.model.cells import Cells, Reduce
+from rebalancer.model.cells import Cells
+from rebalancer.model.evaluate import CellValues, evaluate_cells, floats_of
 from rebalancer.model.grid import Grid
 from rebalancer.model.param import Param
 from rebalancer.problem import Names
@@ -36,8 +38,8 @@ class Component:
     scope, partition : str or None
         What the items and groups are, for reports.
     group_index, item_index : int64 array or None
-        Original group and item of each cell where the cells were gathered, or original item of each column where only some items were
-        kept, for reports.
+        Original group of each row and item of each column, where they differ; of each cell, where the cells were gathered to one row. For
+        reports.
     owner : int64 array or None
         Component of each cell where the cells were gathered, counted from 0 without gaps; replaces ``by``.
     group_names : Names or None
@@ -71,6 +73,14 @@ class Component:
         if self.by == "cell":
             return group * self.cells.items + item
         return {"item": item, "group": group, "all": np.zeros(len(group), np.int64)}[self.by]
+
+    def weight_at(self, group: IntArray, item: IntArray) -> Param:
+        """Return the weights of cells: one for all, or a row."""
+        grid = self.weight.grid
+        if grid.size == 1:
+            return Param(Grid(1, len(group), np.broadcast_to(grid.table, (1, 1))), self.weight.unit)
+        row = group if grid.groups > 1 else np.zeros(len(group), np.int64)
+        return Param(grid.take(row, item if grid.items > 1 else np.zeros(len(item), np.int64)), self.weight.unit)
 
     def maps(self) -> tuple[IntArray | None, IntArray | None, int, int]:
         """Return group map, item map and shape that add up the cells of each component."""
@@ -110,43 +120,75 @@ def hard_cells(model: ModelBuilder, component: Component, policy: str, constrain
     return HardCells(cells, model.initial(cells).map(lambda v: np.maximum(v, 0)), constraint)
 
 
-def fix_it(model: ModelBuilder, component: Component, policy: str, invalid_cost: Fraction, invalid_state: Fraction) -> list[tuple[Cells, Fraction]]:
-    """Return the goal that a constraint becomes where it is broken, as cells and their factors.
+@dataclass(frozen=True, eq=False)
+class FixIt:
+    """What a component that is broken costs: ``invalid_cost`` · violation + ``invalid_state`` · [violation > 0].
 
-    Under DEFAULT it covers the components that are broken at the start. Their cells that hold are hard, so only the broken cells can pay.
+    Parameters
+    ----------
+    component : Component
+    owners : int64 array or None
+        The components that pay, sorted; None: all.
+    invalid_cost, invalid_state : Fraction
     """
+
+    component: Component
+    owners: IntArray | None
+    invalid_cost: Fraction
+    invalid_state: Fraction
+
+    def cells(self, model: ModelBuilder) -> list[tuple[Cells, Fraction]]:
+        """Return the cost as cells and their factors, for the integer objective.
+
+        Where only the components broken at the start pay, their cells that hold at the start are hard, so only the others are needed.
+        """
+        component = self.component
+        if self.owners is None:
+            excess = model.hinge(component.cells)
+            group_map, item_map, groups, items = component.maps()
+            weighted = model.total(excess, component.weight)
+            single = component.by == "cell" and component.owner is None
+            plain = excess if single else model.regroup(excess, group_map, item_map, groups, items)
+            return [(weighted, self.invalid_cost), *([(model.total(model.step(plain)), self.invalid_state)] if self.invalid_state else [])]
+        group, item = model.initial(component.cells).where(lambda v: v > 0)
+        if not len(group):
+            return []
+        excess = model.hinge(model.gather(component.cells, group, item))
+        owner, slot = np.unique(component.component_of(group, item), return_inverse=True)
+        goals = [(model.total(excess, component.weight_at(group, item)), self.invalid_cost)]
+        if self.invalid_state:
+            plain = excess if len(owner) == len(group) else model.regroup(excess, None, slot.astype(np.int64), 1, len(owner))
+            goals.append((model.total(model.step(plain)), self.invalid_state))
+        return goals
+
+    def value(self, values: CellValues) -> float:
+        """Return the cost at an assignment by the exact formula, also where hard cells do not hold."""
+        owners, amounts = violations(values, self.component)
+        if self.owners is not None:
+            paying = np.isin(owners, self.owners)
+            owners, amounts = owners[paying], amounts[paying]
+        return float(self.invalid_cost) * float(amounts.sum()) + float(self.invalid_state) * len(owners)
+
+
+def fix_it(model: ModelBuilder, component: Component, policy: str, invalid_cost: Fraction, invalid_state: Fraction) -> FixIt | None:
+    """Return the goal that a constraint becomes where it is broken; under DEFAULT for the components that are broken at the start."""
     if policy == "HARD":
-        return []
+        return None
     if policy == "SOFT":
-        excess = model.hinge(component.cells)
-        group_map, item_map, groups, items = component.maps()
-        weighted = model.total(excess, component.weight)
-        plain = excess if component.by == "cell" and component.owner is None else model.regroup(excess, group_map, item_map, groups, items)
-        return [(weighted, invalid_cost), *([(model.total(model.step(plain)), invalid_state)] if invalid_state else [])]
+        return FixIt(component, None, invalid_cost, invalid_state)
     group, item = model.initial(component.cells).where(lambda v: v > 0)
+    return FixIt(component, np.unique(component.component_of(group, item)), invalid_cost, invalid_state) if len(group) else None
+
+
+def violations(values: CellValues, component: Component) -> tuple[IntArray, NDArray[np.float64]]:
+    """Return the broken components in ascending order, and the violation of each."""
+    value = evaluate_cells(values, component.cells)
+    group, item = value.integers.where(lambda v: v > 0)
     if not len(group):
-        return []
-    broken = model.gather(component.cells, group, item)
-    excess = model.hinge(broken)
-    owner, slot = np.unique(component.component_of(group, item), return_inverse=True)
-    weight = component.weight
-    factors = weight if weight.grid.size == 1 else Param(_row(Grid(component.cells.groups, component.cells.items, *_parts(weight.grid, component.cells)).at(group, item)), weight.unit)
-    goals = [(model.total(excess, factors), invalid_cost)]
-    if invalid_state:
-        plain = excess if len(owner) == len(group) else model.regroup(excess, None, slot.astype(np.int64), 1, len(owner))
-        goals.append((model.total(model.step(plain)), invalid_state))
-    return goals
+        return np.empty(0, np.int64), np.empty(0)
+    excess = np.maximum(floats_of(component.cells, value).at(group, item), 0.0)
+    owners, slot = np.unique(component.component_of(group, item), return_inverse=True)
+    return owners, np.bincount(slot, excess * component.weight_at(group, item).floats().dense()[0], len(owners))
 
 
-def _row(values: IntArray) -> Grid:
-    return Grid(1, len(values), values[None, :])
-
-
-def _parts(grid: Grid, cells: Cells) -> tuple[object, ...]:
-    """Return table, columns, keys and values of a grid seen over the shape of ``cells``."""
-    if (grid.groups, grid.items) == (cells.groups, cells.items):
-        return grid.table, grid.column, grid.keys, grid.values
-    return (grid.dense(),)
-
-
-__all__ = ["Component", "HardCells", "Reduce", "fix_it", "hard_cells"]
+__all__ = ["Component", "FixIt", "HardCells", "fix_it", "hard_cells", "violations"]

@@ -2,54 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.problem.errors import FaultList, InputError, Path
-from rebalancer.problem.numbers import FixedPoint, Overflow, fix, to_fraction
+from rebalancer.problem.amounts import Statement, exact_number, fixed_amounts
+from rebalancer.problem.column import Amounts, Column
+from rebalancer.problem.errors import MOST_REPORTED, FaultList, InputError, Path
+from rebalancer.problem.grouping import Groups, memberships
+from rebalancer.problem.numbers import Overflow, fix
 from rebalancer.problem.problem import PLACED_SCOPE, Problem
-from rebalancer.problem.structure import UNPLACED, DynamicValues, Names, ObjectDimension, Partition, Scope, ScopeDimension
+from rebalancer.problem.structure import (
+    UNPLACED,
+    DynamicValues,
+    Names,
+    ObjectDimension,
+    Partition,
+    Scope,
+    ScopeDimension,
+)
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
-    """Values of many names at once, as a table has them: ``values[i]`` belongs to ``names[i]``.
-
-    Parameters
-    ----------
-    names : list of str
-    values : array or list
-        Numbers (int or float array), or names (list with None for "none"); one per name.
-    """
-
-    names: list[str]
-    values: Any
-
-
-Amounts: TypeAlias = Mapping[str, Any] | Column
-
-
-@dataclass
-class _Amounts:
-    name: str
-    scope: str | None  # None: of objects
-    values: Amounts
-    default: Any
-    path: Path
-
-
-@dataclass
+@dataclass(frozen=True)
 class _Dynamic:
     name: str
     scope: str
     values: Mapping[str, Mapping[str, Any]]
     default: Any
     path: Path
+
+
+@dataclass(frozen=True, eq=False)
+class _Grouping:
+    """A scope or partition as one place states it; ``more``: it adds to what is stated elsewhere."""
+
+    name: str
+    groups: Groups
+    path: Path
+    more: bool
 
 
 class ProblemBuilder:
@@ -70,11 +64,11 @@ class ProblemBuilder:
         self._containers: list[tuple[list[str], Path]] = []
         self._assignments: list[tuple[Mapping[str, Iterable[str]], Path]] = []
         self._placements: list[tuple[Column, Path]] = []
-        self._unassigned: list[tuple[list[str], Path]] = []
-        self._amounts: list[_Amounts] = []
+        self._unassigned: list[tuple[list[str], Callable[[int], Path]]] = []
+        self._amounts: list[Statement] = []
         self._dynamic: list[_Dynamic] = []
-        self._scopes: list[tuple[str, Mapping[str, Iterable[str]] | Column, Path]] = []
-        self._partitions: list[tuple[str, Mapping[str, Iterable[str]] | Column, Path]] = []
+        self._scopes: list[_Grouping] = []
+        self._partitions: list[_Grouping] = []
         self._attributes: list[tuple[str, str, Amounts, Path]] = []
 
     # -- what the caller states -------------------------------------------------------------------------------------
@@ -83,38 +77,65 @@ class ProblemBuilder:
         """State containers that may hold nothing (a table of hosts)."""
         self._containers.append((names if isinstance(names, list) else list(names), path))
 
-    def set_assignment(self, contents: Mapping[str, Iterable[str]], unassigned: Iterable[str] = (), path: Path = ("assignment",),
-                       unassigned_path: Path = ("unassigned",)) -> None:
+    def set_assignment(
+        self,
+        contents: Mapping[str, Iterable[str]],
+        unassigned: Iterable[str] = (),
+        path: Path = ("assignment",),
+        unassigned_path: Path = ("unassigned",),
+    ) -> None:
         """State the objects of each container, and objects that are in none."""
         self._assignments.append((contents, path))
         loose = list(unassigned)
         if loose:
-            self._unassigned.append((loose, unassigned_path))
+            self._unassigned.append((loose, _rows_of(unassigned_path)))
+
+    def add_unassigned(self, names: list[str], path_of: Callable[[int], Path]) -> None:
+        """State objects that are in no container; ``path_of`` says where each of them stands."""
+        self._unassigned.append((names, path_of))
 
     def add_placements(self, column: Column, path: Path = ("assignment",)) -> None:
         """State the container of each object (None: unplaced), as a table has it."""
         self._placements.append((column, path))
 
-    def add_object_dimension(self, name: str, values: Amounts, default: Any = 0, path: Path | None = None) -> None:
-        """State what objects use. A list per object makes a vector."""
-        self._amounts.append(_Amounts(name, None, values, default, ("dimensions", name) if path is None else path))
+    def add_object_dimension(
+        self, name: str, values: Amounts, default: Any = 0, path: Path | None = None, more: bool = False
+    ) -> None:
+        """State what objects use. A list per object makes a vector.
 
-    def add_scope_dimension(self, name: str, scope: str, values: Amounts, default: Any = None, path: Path | None = None) -> None:
-        """State what the items of a scope offer; 1 where nothing is stated."""
-        self._amounts.append(_Amounts(name, scope, values, default, ("dimensions", name) if path is None else path))
+        With ``more``, the values add to what is stated of the dimension elsewhere (a second table, say); a default of
+        None then says nothing about other objects.
+        """
+        self._amounts.append(
+            Statement(name, None, values, default, ("dimensions", name) if path is None else path, more)
+        )
 
-    def add_dynamic_object_dimension(self, name: str, scope: str, values: Mapping[str, Mapping[str, Any]], default: Any = 0,
-                                     path: Path | None = None) -> None:
+    def add_scope_dimension(
+        self, name: str, scope: str, values: Amounts, default: Any = None, path: Path | None = None, more: bool = False
+    ) -> None:
+        """State what the items of a scope offer; 1 where nothing is stated. ``more`` as for objects."""
+        self._amounts.append(
+            Statement(name, scope, values, default, ("dimensions", name) if path is None else path, more)
+        )
+
+    def add_dynamic_object_dimension(
+        self,
+        name: str,
+        scope: str,
+        values: Mapping[str, Mapping[str, Any]],
+        default: Any = 0,
+        path: Path | None = None,
+    ) -> None:
         """State what an object uses depending on the scope item it is in: item -> object -> value."""
         self._dynamic.append(_Dynamic(name, scope, values, default, ("dimensions", name) if path is None else path))
 
-    def add_scope(self, name: str, items: Mapping[str, Iterable[str]] | Column, path: Path | None = None) -> None:
+    def add_scope(self, name: str, items: Groups, path: Path | None = None, more: bool = False) -> None:
         """State a grouping of containers: item -> containers, or a column container -> item."""
-        self._scopes.append((name, items, ("scopes", name) if path is None else path))
+        self._scopes.append(_Grouping(name, items, ("scopes", name) if path is None else path, more))
 
-    def add_partition(self, name: str, groups: Mapping[str, Iterable[str]] | Column, path: Path | None = None) -> None:
+    def add_partition(self, name: str, groups: Groups, path: Path | None = None, more: bool = False) -> None:
         """State a grouping of objects: group -> objects, or a column object -> group."""
-        self._partitions.append((name, groups, ("partitions", name) if path is None else path))
+        self._partitions.append(_Grouping(name, groups, ("partitions", name) if path is None else path, more))
 
     def add_attribute(self, kind: str, name: str, values: Amounts, path: Path | None = None) -> None:
         """State a typed fact about ``"object"`` or ``"container"`` entities: entity -> value."""
@@ -138,15 +159,31 @@ class ProblemBuilder:
     def build_partial(self) -> Problem:
         """Return what could be built; `faults` says what could not. Lets a caller check more before it gives up."""
         if self.object_name == self.container_name:
-            self.faults.report("duplicate-name", f"objects and containers are both called '{self.object_name}'", ("container",), self.container_name)
+            self.faults.report(
+                "duplicate-name",
+                f"objects and containers are both called '{self.object_name}'",
+                ("container",),
+                self.container_name,
+            )
         containers = self._container_names()
         objects, origin = self._placed_objects(containers)
         attributes = self._typed_attributes(objects, containers)
         scopes = self._built_scopes(containers)
         partitions = self._built_partitions(objects)
         object_dimensions, scope_dimensions = self._built_dimensions(objects, scopes)
-        return Problem(self.object_name, self.container_name, objects, containers, origin, origin, scopes, partitions,
-                       object_dimensions, scope_dimensions, attributes)
+        return Problem(
+            self.object_name,
+            self.container_name,
+            objects,
+            containers,
+            origin,
+            origin,
+            scopes,
+            partitions,
+            object_dimensions,
+            scope_dimensions,
+            attributes,
+        )
 
     def _container_names(self) -> Names:
         seen: dict[str, Path] = {}
@@ -154,8 +191,7 @@ class ProblemBuilder:
             before = len(seen)
             fresh = dict.fromkeys(names, path)
             if len(fresh) < len(names):
-                for row in _repeated(names):
-                    self.faults.report("duplicate-name", f"{self.container_name} '{names[row]}' is listed twice", (*path, row), names[row])
+                self._report_repeated("duplicate-name", self.container_name, names, path)
             seen = {**seen, **fresh} if before else fresh
         for contents, _ in self._assignments:
             for name in contents:
@@ -170,18 +206,22 @@ class ProblemBuilder:
         for column, path in self._placements:
             names = column.names
             where = containers.lookup(column.values)
-            if (where < 0).any():
-                for row in np.flatnonzero(where < 0).tolist():
-                    value = column.values[row]
-                    if value is not None and value not in containers:
-                        self.faults.unknown(self.container_name, value, containers, (*path, row))
+            missing = np.flatnonzero(where < 0)
+            if len(missing):
+                wrong = [row for row in missing.tolist() if column.values[row] is not None]
+                self.faults.unknown_rows(self.container_name, column.values, containers, wrong, _rows_of(path))
             fresh = dict(zip(names, where.tolist(), strict=True))
             if len(fresh) < len(names):
-                for row in _repeated(names):
-                    self.faults.report("duplicate-object", f"{self.object_name} '{names[row]}' is listed twice", (*path, row), names[row])
-            both = place.keys() & fresh.keys() if place else ()
-            for name in both:
-                self.faults.report("duplicate-object", f"{self.object_name} '{name}' is listed twice", (*path, names.index(name)), name)
+                self._report_repeated("duplicate-object", self.object_name, names, path)
+            both = place.keys() & fresh.keys() if place else set()
+            if both:
+                self._report_rows(
+                    [row for row, name in enumerate(names) if name in both],
+                    "duplicate-object",
+                    self.object_name,
+                    names,
+                    path,
+                )
             place = {**place, **fresh} if place else fresh
         for contents, path in self._assignments:
             for container, members in contents.items():
@@ -190,218 +230,170 @@ class ProblemBuilder:
                     if name in place:
                         other = "unassigned" if place[name] < 0 else f"in '{containers[place[name]]}'"
                         here = "twice" if place[name] == index else f"in '{container}' and {other}"
-                        self.faults.report("duplicate-object", f"{self.object_name} '{name}' is listed {here}", (*path, container, position), name)
+                        self.faults.report(
+                            "duplicate-object",
+                            f"{self.object_name} '{name}' is listed {here}",
+                            (*path, container, position),
+                            name,
+                        )
                     elif name == "":
-                        self.faults.report("empty-name", f"a {self.object_name} in '{container}' has an empty name", (*path, container, position), name)
+                        self.faults.report(
+                            "empty-name",
+                            f"a {self.object_name} in '{container}' has an empty name",
+                            (*path, container, position),
+                            name,
+                        )
                     place.setdefault(name, index)
-        for loose, path in self._unassigned:
+        for loose, path_of in self._unassigned:
             for position, name in enumerate(loose):
                 if name in place:
-                    other = f"in '{containers[place[name]]}' and unassigned" if place[name] >= 0 else "twice as unassigned"
-                    self.faults.report("duplicate-object", f"{self.object_name} '{name}' is listed {other}", (*path, position), name)
+                    at = place[name]
+                    clash = f"in '{containers[at]}' and unassigned" if at >= 0 else "twice as unassigned"
+                    message = f"{self.object_name} '{name}' is listed {clash}"
+                    self.faults.report("duplicate-object", message, path_of(position), name)
+                elif name == "":
+                    message = f"an unassigned {self.object_name} has an empty name"
+                    self.faults.report("empty-name", message, path_of(position), name)
                 place.setdefault(name, UNPLACED)
         return Names(place), np.fromiter(place.values(), np.int32, len(place))
+
+    def _report_repeated(self, code: str, what: str, names: list[str], path: Path) -> None:
+        self._report_rows(_repeated(names), code, what, names, path)
+
+    def _report_rows(self, rows: list[int], code: str, what: str, names: list[str], path: Path) -> None:
+        for row in rows[:MOST_REPORTED]:
+            self.faults.report(code, f"{what} '{names[row]}' is listed twice", (*path, row), names[row])
+        self.faults.rest(len(rows), (*path, rows[MOST_REPORTED]) if len(rows) > MOST_REPORTED else path)
 
     def _typed_attributes(self, objects: Names, containers: Names) -> dict[tuple[str, str], Mapping[str, Any]]:
         """Check attributes; those with one text or number per entity double as a scope or partition."""
         out: dict[tuple[str, str], Mapping[str, Any]] = {}
-        taken_scopes = {name for name, _, _ in self._scopes}
-        taken_partitions = {name for name, _, _ in self._partitions}
         for kind, name, values, path in self._attributes:
             known, what = (objects, self.object_name) if kind == "object" else (containers, self.container_name)
-            table = dict(zip(values.names, values.values, strict=True)) if isinstance(values, Column) else dict(values)
-            for entity in table:
-                if entity not in known:
-                    self.faults.unknown(what, entity, known, (*path, entity))
-            kept = {entity: value for entity, value in table.items() if value is not None and entity in known}
-            out[kind, name] = {**out.get((kind, name), {}), **kept}
-            if all(isinstance(value, str | int | float) and not isinstance(value, bool) for value in kept.values()):
-                column = Column(list(kept), [str(value) for value in kept.values()])
-                if kind == "container" and name not in taken_scopes | {self.container_name, PLACED_SCOPE}:
-                    self._scopes.append((name, column, path))
-                elif kind == "object" and name not in taken_partitions:
-                    self._partitions.append((name, column, path))
+            if isinstance(values, Column):
+                index = known.lookup(values.names)
+                self.faults.unknown_rows(what, values.names, known, np.flatnonzero(index < 0), _rows_of(path))
+                pairs: Iterable[tuple[str, Any]] = zip(values.names, values.values, strict=True)
+            else:
+                pairs = values.items()
+                strangers = [entity for entity in values if entity not in known]
+                self.faults.unknown_rows(what, strangers, known, range(len(strangers)), _names_of(path, strangers))
+            kept = {entity: value for entity, value in pairs if value is not None and entity in known.index}
+            out[kind, name] = {**out[kind, name], **kept} if (kind, name) in out else kept
+        self._add_groupings_of(out)
         return out
+
+    def _add_groupings_of(self, attributes: dict[tuple[str, str], Mapping[str, Any]]) -> None:
+        """Make attributes usable as scopes and partitions, where no other has the name."""
+        scopes = {grouping.name for grouping in self._scopes} | {self.container_name, PLACED_SCOPE}
+        partitions = {grouping.name for grouping in self._partitions}
+        for (kind, name), values in attributes.items():
+            taken, groupings = (partitions, self._partitions) if kind == "object" else (scopes, self._scopes)
+            if name in taken or not all(map(_is_single, values.values())):
+                continue
+            column = Column(list(values), list(map(str, values.values())))
+            groupings.append(_Grouping(name, column, ("attributes", kind, name), False))
 
     def _built_scopes(self, containers: Names) -> dict[str, Scope]:
         count = len(containers)
-        own = Scope(self.container_name, containers, np.append(np.arange(count, dtype=np.int32), np.int32(-1)))
-        placed = Scope(PLACED_SCOPE, Names(["placed", "unplaced"]), np.append(np.zeros(count, np.int32), np.int32(1)))
+        own = Scope(self.container_name, containers, np.append(np.arange(count, dtype=np.int32), np.int32(UNPLACED)))
         scopes = {self.container_name: own}
         if self.container_name != PLACED_SCOPE:
-            scopes[PLACED_SCOPE] = placed
-        for name, items, path in self._scopes:
-            if name in scopes:
-                meaning = "is the name of the containers" if name == self.container_name else "is built in" if name == PLACED_SCOPE else "is defined twice"
-                self.faults.report("duplicate-name", f"scope '{name}' {meaning}", path, name)
-                continue
-            pairs = self._grouping(items, containers, self.container_name, path)
-            item_of = np.full(count + 1, -1, np.int32)
-            for item, member, where in zip(pairs.group.tolist(), pairs.member.tolist(), range(len(pairs.group)), strict=True):
-                if item_of[member] >= 0:
-                    first = pairs.names[int(item_of[member])]
-                    here = "twice" if item_of[member] == item else f"in '{first}' and '{pairs.names[item]}'"
-                    self.faults.report("duplicate-member", f"{self.container_name} '{containers[member]}' is listed {here} of scope '{name}'",
-                                       pairs.path_of(where), containers[member])
-                item_of[member] = item
-            scopes[name] = Scope(name, pairs.names, item_of)
+            inside = np.append(np.zeros(count, np.int32), np.int32(1))
+            scopes[PLACED_SCOPE] = Scope(PLACED_SCOPE, Names(["placed", "unplaced"]), inside)
+        built_in = {self.container_name: "is the name of the containers", PLACED_SCOPE: "is built in"}
+        for name, statements in self._stated_once("scope", self._scopes, built_in).items():
+            stated = memberships(statements, containers, self.container_name, self.faults)
+            item_of = np.full(count + 1, UNPLACED, np.int32)
+            again = np.flatnonzero(np.bincount(stated.member, minlength=count) > 1)
+            for member in again.tolist():
+                first, *others = np.flatnonzero(stated.member == member).tolist()
+                for row in others:
+                    item, before = stated.names[int(stated.group[row])], stated.names[int(stated.group[first])]
+                    here = "twice" if item == before else f"in '{before}' and '{item}'"
+                    message = f"{self.container_name} '{containers[member]}' is listed {here} of scope '{name}'"
+                    self.faults.report("duplicate-member", message, stated.path_of(row), containers[member])
+            item_of[stated.member] = stated.group
+            scopes[name] = Scope(name, stated.names, item_of)
         return scopes
 
     def _built_partitions(self, objects: Names) -> dict[str, Partition]:
         partitions: dict[str, Partition] = {}
-        for name, groups, path in self._partitions:
-            if name in partitions:
-                self.faults.report("duplicate-name", f"partition '{name}' is defined twice", path, name)
-                continue
-            pairs = self._grouping(groups, objects, self.object_name, path)
-            order = np.lexsort((pairs.member, pairs.group))
-            group, member = pairs.group[order], pairs.member[order]
-            again = np.flatnonzero((group[1:] == group[:-1]) & (member[1:] == member[:-1])) + 1
-            for row in order[again].tolist():
-                self.faults.report("duplicate-member", f"group '{pairs.names[int(pairs.group[row])]}' of '{name}' lists {self.object_name} "
-                                   f"'{objects[int(pairs.member[row])]}' twice", pairs.path_of(row), objects[int(pairs.member[row])])
-            partitions[name] = Partition(name, pairs.names, group.astype(np.int32), member.astype(np.int32))
+        for name, statements in self._stated_once("partition", self._partitions, {}).items():
+            stated = memberships(statements, objects, self.object_name, self.faults)
+            key = stated.group * max(1, len(objects)) + stated.member
+            order = np.argsort(key, kind="stable")
+            group, member = stated.group[order], stated.member[order]
+            again = order[np.flatnonzero((group[1:] == group[:-1]) & (member[1:] == member[:-1])) + 1]
+            for row in again[:MOST_REPORTED].tolist():
+                who, where = objects[int(stated.member[row])], stated.names[int(stated.group[row])]
+                message = f"group '{where}' of '{name}' lists {self.object_name} '{who}' twice"
+                self.faults.report("duplicate-member", message, stated.path_of(row), who)
+            if len(again) > MOST_REPORTED:
+                self.faults.rest(len(again), stated.path_of(int(again[MOST_REPORTED])))
+            partitions[name] = Partition(name, stated.names, group.astype(np.int32), member.astype(np.int32))
         return partitions
 
-    def _grouping(self, groups: Mapping[str, Iterable[str]] | Column, members: Names, what: str, path: Path) -> _Pairs:
-        if isinstance(groups, Column):
-            names = Names(dict.fromkeys(value for value in groups.values if value is not None))
-            member, group = members.lookup(groups.names), names.lookup(groups.values)
-            for row in np.flatnonzero(member < 0).tolist():
-                self.faults.unknown(what, groups.names[row], members, (*path, row))
-            rows = np.flatnonzero((member >= 0) & (group >= 0))
-            return _Pairs(names, group[rows], member[rows], path, rows, None)
-        names = Names(groups)
-        listed = [list(content) for content in groups.values()]
-        sizes = [len(content) for content in listed]
-        flat = [name for content in listed for name in content]
-        member = members.lookup(flat)
-        group = np.repeat(np.arange(len(names)), sizes)
-        start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        for row in np.flatnonzero(member < 0).tolist():
-            self.faults.unknown(what, flat[row], members, (*path, names[int(group[row])], row - int(start[group[row]])))
-        rows = np.flatnonzero(member >= 0)
-        return _Pairs(names, group[rows], member[rows], path, rows, start)
+    def _stated_once(
+        self, what: str, groupings: list[_Grouping], built_in: Mapping[str, str]
+    ) -> dict[str, list[tuple[Groups, Path]]]:
+        """Return the statements of each name; one that is taken, or stated twice without meaning to add, is a fault."""
+        out: dict[str, list[tuple[Groups, Path]]] = {}
+        for grouping in groupings:
+            if grouping.name in built_in:
+                message = f"{what} '{grouping.name}' {built_in[grouping.name]}"
+                self.faults.report("duplicate-name", message, grouping.path, grouping.name)
+            elif grouping.name in out and not grouping.more:
+                message = f"{what} '{grouping.name}' is defined twice"
+                self.faults.report("duplicate-name", message, grouping.path, grouping.name)
+            else:
+                out.setdefault(grouping.name, []).append((grouping.groups, grouping.path))
+        return out
 
-    def _built_dimensions(self, objects: Names, scopes: dict[str, Scope]) -> tuple[dict[str, ObjectDimension], dict[tuple[str, str], ScopeDimension]]:
+    def _built_dimensions(
+        self, objects: Names, scopes: dict[str, Scope]
+    ) -> tuple[dict[str, ObjectDimension], dict[tuple[str, str], ScopeDimension]]:
         count = f"{self.object_name}_count"
         of_objects = {count: ObjectDimension(count, np.ones((len(objects), 1), np.int64), 1)}
         of_scopes: dict[tuple[str, str], ScopeDimension] = {}
-        stated: set[str] = set()
+        stated: dict[tuple[str, str | None], list[Statement]] = {}
         for part in self._amounts:
-            if part.scope is None:
-                if part.name == count:
-                    self.faults.report("reserved-name", f"dimension '{count}' of the {self.object_name}s is built in: every {self.object_name} counts 1", part.path, part.name)
-                elif part.name in stated:
-                    self.faults.report("duplicate-name", f"dimension '{part.name}' of the {self.object_name}s is defined twice", part.path, part.name)
-                else:
-                    stated.add(part.name)
-                    fixed = self._fixed(part, objects, self.object_name, components=True)
-                    if fixed is not None:
-                        of_objects[part.name] = ObjectDimension(part.name, fixed.integers, fixed.scale, None, fixed.rounded)
-                continue
-            if part.scope not in scopes:
+            key = (part.name, part.scope)
+            where = f"{self.object_name}s" if part.scope is None else f"scope '{part.scope}'"
+            if part.scope is None and part.name == count:
+                message = f"dimension '{count}' of the {where} is built in: every {self.object_name} counts 1"
+                self.faults.report("reserved-name", message, part.path, part.name)
+            elif part.scope is not None and part.scope not in scopes:
                 self.faults.unknown("scope", part.scope, scopes, part.path)
-            elif (part.name, part.scope) in of_scopes:
-                self.faults.report("duplicate-name", f"dimension '{part.name}' of scope '{part.scope}' is defined twice", part.path, part.name)
+            elif key in stated and not part.more:
+                the = "the " if part.scope is None else ""
+                message = f"dimension '{part.name}' of {the}{where} is defined twice"
+                self.faults.report("duplicate-name", message, part.path, part.name)
             else:
-                items = scopes[part.scope].items
-                missing = max(0, len(items) - len(part.values.names if isinstance(part.values, Column) else part.values)) if part.default is None else 0
-                fixed = self._fixed(part, items, part.scope, components=False)
-                if fixed is not None:
-                    of_scopes[part.name, part.scope] = ScopeDimension(part.name, part.scope, fixed.integers[:, 0], fixed.scale, True, missing)
-        for dynamic in self._dynamic:
-            if dynamic.name in stated or dynamic.name == count:
-                self.faults.report("duplicate-name", f"dimension '{dynamic.name}' of the {self.object_name}s is defined twice", dynamic.path, dynamic.name)
+                stated.setdefault(key, []).append(part)
+        for (name, scope), parts in stated.items():
+            names, what = (objects, self.object_name) if scope is None else (scopes[scope].items, scope)
+            read = fixed_amounts(parts, names, what, self.resolution.get(name), self.faults)
+            if read is None:
                 continue
-            stated.add(dynamic.name)
+            fixed, missing = read
+            if scope is None:
+                of_objects[name] = ObjectDimension(name, fixed.integers, fixed.scale, None, fixed.rounded)
+            else:
+                missing = missing if all(part.default is None for part in parts) else 0
+                values = fixed.integers[:, 0]
+                of_scopes[name, scope] = ScopeDimension(name, scope, values, fixed.scale, True, missing, fixed.rounded)
+        taken = {name for name, scope in stated if scope is None}
+        for dynamic in self._dynamic:
+            if dynamic.name in taken or dynamic.name == count:
+                message = f"dimension '{dynamic.name}' of the {self.object_name}s is defined twice"
+                self.faults.report("duplicate-name", message, dynamic.path, dynamic.name)
+                continue
+            taken.add(dynamic.name)
             built = self._fixed_dynamic(dynamic, objects, scopes)
             if built is not None:
                 of_objects[dynamic.name] = built
         return of_objects, of_scopes
-
-    def _fixed(self, part: _Amounts, names: Names, what: str, components: bool) -> FixedPoint | None:
-        """Return the values of all ``names`` as fixed point, shape (names, components)."""
-        label = f"dimension '{part.name}'"
-        negative_allowed = part.scope is None
-        before = len(self.faults)
-        default = 0 if part.default is None and part.scope is None else 1 if part.default is None else part.default
-        default_exact = self._number(default, label, (*part.path, "default"), negative_allowed) or Fraction(0)
-        if isinstance(part.values, Column):
-            return self._fixed_column(part, part.values, names, what, default_exact, label)
-        width = 1
-        rows: dict[int, list[Fraction]] = {}
-        for name, value in part.values.items():
-            where: Path = (*part.path, name)
-            index = names.index.get(name)
-            if index is None:
-                self.faults.unknown(what, name, names, where)
-                continue
-            listed: Sequence[Any]
-            if isinstance(value, list | tuple | np.ndarray):
-                if not components:
-                    self.faults.report("wrong-type", f"{label} of {what} '{name}' must be one number, not a list", where, value)
-                    continue
-                listed = list(value)
-                if not listed or (width > 1 and len(listed) != width):
-                    self.faults.report("vector-length", f"{label} of {what} '{name}' has {len(listed)} components, others have {width}", where, value)
-                    continue
-                width = max(width, len(listed))
-            else:
-                listed = [value]
-            numbers = [self._number(entry, f"{label} of {what} '{name}'", where if listed[0] is value else (*where, slot), negative_allowed)
-                       for slot, entry in enumerate(listed)]
-            rows[index] = [number if number is not None else Fraction(0) for number in numbers]
-        if width > 1:
-            for index, short in rows.items():
-                if len(short) == 1:
-                    self.faults.report("vector-length", f"{label} of {what} '{names[index]}' has 1 component, others have {width}", (*part.path, names[index]))
-        if len(self.faults) > before:
-            return None
-        flat: list[Fraction] = [default_exact] * (len(names) * width)
-        for index, numbers_ in rows.items():
-            flat[index * width:(index + 1) * width] = numbers_
-        try:
-            fixed = fix(flat, self.resolution.get(part.name))
-        except Overflow as error:
-            self.faults.report("overflow", f"{label} does not fit: {error}", part.path)
-            return None
-        return FixedPoint(fixed.integers.reshape(len(names), width), fixed.scale, fixed.rounded)
-
-    def _fixed_column(self, part: _Amounts, column: Column, names: Names, what: str, default: Fraction, label: str) -> FixedPoint | None:
-        before = len(self.faults)
-        index = names.lookup(column.names)
-        for row in np.flatnonzero(index < 0).tolist():
-            self.faults.unknown(what, column.names[row], names, (*part.path, row))
-        values = np.asarray(column.values)
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            for row in np.flatnonzero(~np.isfinite(values)).tolist():
-                self.faults.report("not-finite", f"{label} of {what} '{column.names[row]}' is {values[row]}, expected a finite number", (*part.path, row), float(values[row]))
-        elif values.dtype.kind == "O":
-            for row, value in enumerate(values.tolist()):
-                self._number(value, f"{label} of {what} '{column.names[row]}'", (*part.path, row), part.scope is None)
-        elif values.dtype.kind not in "iuf":
-            self.faults.report("wrong-type", f"{label}: expected numbers", part.path)
-        elif part.scope is not None and values.size and values.min() < 0:
-            for row in np.flatnonzero(values < 0).tolist():
-                self.faults.report("negative-capacity", f"{label} of {what} '{column.names[row]}' is {values[row]}; a capacity cannot be negative", (*part.path, row), values[row])
-        if len(self.faults) > before:
-            return None
-        try:
-            if len(column.names) == len(names):
-                fixed = fix(values, self.resolution.get(part.name))
-                integers, scale = fixed.integers, fixed.scale
-            else:
-                fixed = fix(values, self.resolution.get(part.name))
-                padded = fix([default], self.resolution.get(part.name))
-                scale = int(np.lcm(fixed.scale, padded.scale))
-                integers = fixed.integers * (scale // fixed.scale)
-        except (Overflow, ValueError) as error:
-            self.faults.report("overflow", f"{label} does not fit: {error}", part.path)
-            return None
-        out = np.full(len(names), int(default * scale), np.int64)
-        out[index] = integers
-        return FixedPoint(out[:, None], scale, fixed.rounded)
 
     def _fixed_dynamic(self, part: _Dynamic, objects: Names, scopes: dict[str, Scope]) -> ObjectDimension | None:
         label = f"dimension '{part.name}'"
@@ -410,7 +402,7 @@ class ProblemBuilder:
             self.faults.unknown("scope", part.scope, scopes, (*part.path, "scope"))
             return None
         items = scopes[part.scope].items
-        default = self._number(part.default, label, (*part.path, "default"), True) or Fraction(0)
+        default = self._number(part.default, label, (*part.path, "default")) or Fraction(0)
         keys: list[int] = []
         exact: list[Fraction] = [default]
         for item, values in part.values.items():
@@ -422,7 +414,9 @@ class ProblemBuilder:
                 if index is None:
                     self.faults.unknown(self.object_name, name, objects, (*part.path, "values", item, name))
                     continue
-                number = self._number(value, f"{label} of {self.object_name} '{name}' in '{item}'", (*part.path, "values", item, name), True)
+                number = self._number(
+                    value, f"{label} of {self.object_name} '{name}' in '{item}'", (*part.path, "values", item, name)
+                )
                 keys.append(items.index[item] * len(objects) + index)
                 exact.append(number if number is not None else Fraction(0))
         if len(self.faults) > before:
@@ -436,39 +430,13 @@ class ProblemBuilder:
             self.faults.report("overflow", f"{label} does not fit: {error}", part.path)
             return None
         order = np.argsort(np.array(keys, np.int64), kind="stable")
-        dynamic = DynamicValues(part.scope, np.array(keys, np.int64)[order], fixed.integers[1:][order], int(fixed.integers[0]))
+        dynamic = DynamicValues(
+            part.scope, np.array(keys, np.int64)[order], fixed.integers[1:][order], int(fixed.integers[0])
+        )
         return ObjectDimension(part.name, np.zeros((len(objects), 1), np.int64), fixed.scale, dynamic, fixed.rounded)
 
-    def _number(self, value: Any, label: str, path: Path, negative_allowed: bool) -> Fraction | None:
-        try:
-            number = to_fraction(value)
-        except ValueError as error:
-            code = "not-finite" if "finite" in str(error) else "wrong-type"
-            self.faults.report(code, f"{label}: {error}", path, value)
-            return None
-        if number < 0 and not negative_allowed:
-            self.faults.report("negative-capacity", f"{label} is {value}; a capacity cannot be negative", path, value)
-            return None
-        return number
-
-
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    """Memberships as stated, and where each was stated."""
-
-    names: Names
-    group: NDArray[np.int64]
-    member: NDArray[np.int64]
-    path: Path
-    rows: NDArray[np.int64]
-    start: NDArray[np.int64] | None
-
-    def path_of(self, position: int) -> Path:
-        row = int(self.rows[position])
-        if self.start is None:
-            return (*self.path, row)
-        group = int(self.group[position])
-        return (*self.path, self.names[group], row - int(self.start[group]))
+    def _number(self, value: Any, label: str, path: Path) -> Fraction | None:
+        return exact_number(value, label, path, True, self.faults)
 
 
 def _repeated(names: list[str]) -> list[int]:
@@ -479,6 +447,18 @@ def _repeated(names: list[str]) -> list[int]:
             out.append(row)
         seen.add(name)
     return out
+
+
+def _rows_of(path: Path) -> Callable[[int], Path]:
+    return lambda row: (*path, row)
+
+
+def _names_of(path: Path, names: Sequence[str]) -> Callable[[int], Path]:
+    return lambda row: (*path, names[row])
+
+
+def _is_single(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 __all__ = ["Amounts", "Column", "InputError", "ProblemBuilder"]

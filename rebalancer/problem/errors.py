@@ -7,7 +7,7 @@ Whoever read the input from a file turns that path into a file, line and column.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,8 @@ Path = tuple[str | int, ...]
 
 #: Above this many known names a close match is looked for only among names of similar length and equal first letter.
 _MANY = 5_000
+#: Mistakes of one sort in one list or column that are reported one by one; the rest is counted.
+MOST_REPORTED = 20
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Fault:
         The nearest valid value, if there is one.
     file, line, column
         Where the value stands, counted from 1, once known.
+    kind : str or None
+        For an unknown name: the kind of thing that it should have named.
     """
 
     code: str
@@ -45,6 +49,7 @@ class Fault:
     file: str | None = None
     line: int | None = None
     column: int | None = None
+    kind: str | None = None
 
     def at(self, file: str | None, line: int | None, column: int | None) -> Fault:
         """Return the same fault with its place filled in."""
@@ -77,14 +82,39 @@ class InputError(ValueError):
 class FaultList(list[Fault]):
     """Collects faults, so that all of an input are reported at once."""
 
-    def report(self, code: str, message: str, path: Path = (), value: Any = None, suggestion: str | None = None) -> None:
+    def report(
+        self, code: str, message: str, path: Path = (), value: Any = None, suggestion: str | None = None
+    ) -> None:
+        """Add a fault."""
         self.append(Fault(code, message, path, value, suggestion))
 
-    def unknown(self, what: str, value: str, known: Callable[[], Collection[str]] | Collection[str], path: Path) -> None:
+    def unknown(
+        self, what: str, value: str, known: Callable[[], Collection[str]] | Collection[str], path: Path
+    ) -> None:
         """Report a name that does not exist, with the nearest one that does."""
         self.append(unknown_name(what, value, known() if callable(known) else known, path))
 
+    def unknown_rows(
+        self,
+        what: str,
+        names: Sequence[Any],
+        known: Collection[str],
+        rows: Iterable[Any],
+        path_of: Callable[[int], Path],
+    ) -> None:
+        """Report the names of some rows that do not exist."""
+        listed = [int(row) for row in rows]
+        for row in listed[:MOST_REPORTED]:
+            self.unknown(what, names[row], known, path_of(row))
+        self.rest(len(listed), path_of(listed[MOST_REPORTED]) if len(listed) > MOST_REPORTED else ())
+
+    def rest(self, count: int, path: Path) -> None:
+        """Say how many more mistakes there are than are reported one by one."""
+        if count > MOST_REPORTED:
+            self.report("more-faults", f"{count - MOST_REPORTED:,} more mistakes like the one before", path)
+
     def raise_if_any(self) -> None:
+        """Raise an InputError with all faults, unless there are none."""
         if self:
             raise InputError(self)
 
@@ -110,4 +140,4 @@ def unknown_name(what: str, value: str, known: Collection[str], path: Path = ())
         hint = f"; no {what} is defined"
     else:
         hint = ""
-    return Fault("unknown-name", f"unknown {what} '{value}'{hint}", path, value, close)
+    return Fault("unknown-name", f"unknown {what} '{value}'{hint}", path, value, close, kind=what)

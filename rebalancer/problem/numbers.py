@@ -106,8 +106,8 @@ def fix(values: NDArray[Any] | Iterable[Any], resolution: Fraction | None = None
     Parameters
     ----------
     values : array of numbers, or iterable of anything that ``to_fraction`` reads
-        Integer arrays are kept; float arrays get the smallest ``k <= 9`` for which every value is the double nearest to a
-        multiple of ``10**-k``, and are otherwise rounded to ``2**-40`` of the largest value.
+        Integer arrays are kept; float arrays get the smallest ``k <= 9`` for which every value is the double nearest to
+        a multiple of ``10**-k``, and are otherwise rounded to ``2**-40`` of the largest value.
     resolution : Fraction, optional
         Round to multiples of this instead.
 
@@ -119,8 +119,11 @@ def fix(values: NDArray[Any] | Iterable[Any], resolution: Fraction | None = None
     if isinstance(values, np.ndarray) and values.dtype.kind in "iub":
         if values.dtype.kind == "u" and values.size and int(values.max()) >= LARGEST_SUM:
             raise Overflow(f"the value {values.max()} is too large")
-        return _checked(FixedPoint(values.astype(np.int64), 1)) if resolution is None else _round_exact(
-            [Fraction(v) for v in values.tolist()], resolution, values.shape)
+        return (
+            _checked(FixedPoint(values.astype(np.int64), 1))
+            if resolution is None
+            else _round_exact([Fraction(v) for v in values.tolist()], resolution, values.shape)
+        )
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         if resolution is not None:
             return _round_exact([to_fraction(v) for v in values.ravel().tolist()], resolution, values.shape)
@@ -178,5 +181,8 @@ def _fix_floats(values: NDArray[np.float64]) -> FixedPoint:
 def _checked(fixed: FixedPoint) -> FixedPoint:
     if float(np.abs(fixed.integers.astype(np.float64)).sum()) >= LARGEST_SUM:
         largest = int(np.abs(fixed.integers).max())
-        raise Overflow(f"the sum of the values does not fit in 61 bits at scale 1/{fixed.scale}; the largest is {largest / fixed.scale:g}")
+        shown = f"{largest / fixed.scale:g}"
+        raise Overflow(
+            f"the sum of the values does not fit in 61 bits at scale 1/{fixed.scale}; the largest is {shown}"
+        )
     return fixed

@@ -59,7 +59,8 @@ class Problem:
     @cached_property
     def in_progress(self) -> NDArray[np.bool_]:
         """Which objects are on their way already."""
-        return self.origin != self.initial
+        moving: NDArray[np.bool_] = self.origin != self.initial
+        return moving
 
     @property
     def has_unplaced(self) -> bool:
@@ -67,7 +68,7 @@ class Problem:
         return bool((self.initial == UNPLACED).any())
 
     def dimension(self, name: str) -> ObjectDimension:
-        """Return an object dimension; the empty name means the count dimension. A dimension that only containers have weighs 0."""
+        """Return an object dimension; the empty name means the count dimension. One that only containers have weighs 0."""
         wanted = name or self.count_dimension
         if wanted in self.object_dimensions:
             return self.object_dimensions[wanted]

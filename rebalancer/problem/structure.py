@@ -24,7 +24,7 @@ class Names(Sequence[str]):
         self._names: list[str] = list(names)
 
     @cached_property
-    def index(self) -> dict[str, int]:
+    def index(self) -> dict[str, int]:  # type: ignore[override]
         """Name to dense index."""
         return dict(zip(self._names, range(len(self._names)), strict=True))
 
@@ -165,17 +165,21 @@ class ObjectDimension:
 
     @property
     def components(self) -> int:
+        """How many numbers each object has."""
         return int(self.values.shape[1])
 
     @property
     def is_vector(self) -> bool:
+        """Whether objects have more than one number."""
         return self.components > 1
 
     @property
     def smallest(self) -> int:
         """The smallest fixed-point value."""
         if self.dynamic is not None:
-            return int(min([self.dynamic.default, *([int(self.dynamic.value.min())] if len(self.dynamic.value) else [])]))
+            return int(
+                min([self.dynamic.default, *([int(self.dynamic.value.min())] if len(self.dynamic.value) else [])])
+            )
         return int(self.values.min(initial=0))
 
 
@@ -190,7 +194,9 @@ class ScopeDimension:
     defined : bool
         False for the implicit capacity of 1 that nobody stated.
     defaulted : int
-        How many items were given no value and fell back to the default.
+        How many items were given no value and fell back to 1 because nobody stated a default either.
+    rounded : bool
+        Whether values lost digits.
     """
 
     name: str
@@ -199,6 +205,7 @@ class ScopeDimension:
     scale: int
     defined: bool = True
     defaulted: int = 0
+    rounded: bool = False
 
 
 AttributeValue = Any

@@ -60,7 +60,7 @@ def show_solution(solution: Solution, console: Console, written: str | None = No
         blocks.append(moves_table(solution.moves, style))
     _show(blocks, console)
     if written is not None:
-        _line(written, console, "dim")
+        _line(f"\n{written}", console, "dim")
 
 
 def show_evaluation(evaluation: Evaluation, console: Console, compared: bool) -> None:
@@ -84,6 +84,7 @@ def show_evaluation(evaluation: Evaluation, console: Console, compared: bool) ->
 def _show(blocks: list[Table], console: Console) -> None:
     for table in blocks:
         if console.is_terminal:
+            console.print()
             draw(table, console)
         else:
             console.file.write("\n" + plain(table))
@@ -200,7 +201,7 @@ def constraints_table(evaluation: Evaluation, style: Style, compared: bool = Tru
 def _broken(before: int, after: int, compared: bool) -> str:
     if not compared:
         return str(after) if after else "no"
-    return "no" if not before and not after else f"{before} before, {after} after"
+    return "no" if not before and not after else f"{before} → {after}"
 
 
 def moves_table(moves: pd.DataFrame, style: Style) -> Table:

@@ -48,6 +48,7 @@ def draw(table: Table, console: Console) -> None:
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,
+        show_edge=False,
         header_style="dim",
         pad_edge=False,
     )

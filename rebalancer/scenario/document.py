@@ -47,12 +47,15 @@ class Document:
         Identity of each collection to its marks.
     faults : list of Fault
         What is wrong with the text itself.
+    renamed : dict
+        Paths to the keys that were typed there, where a misspelt key is read as the one that was meant.
     """
 
     file: str
     root: Any
     marks: dict[int, Marks] = field(repr=False)
     faults: list[Fault]
+    renamed: dict[Path, str] = field(default_factory=dict, repr=False)
 
     def place(self, path: Path, named: Any = None) -> Mark:
         """Return where the value at a path stands, or its nearest ancestor that exists.
@@ -70,13 +73,15 @@ class Document:
             if marks is None:
                 break
             if isinstance(value, list):
+                if isinstance(step, str) and step in value:
+                    step = value.index(step)  # a list of names that is read as a mapping
                 if not isinstance(step, int) or not -len(value) <= step < len(value):
                     break
                 mark, value = marks.entries[step], value[step]
                 continue
             if isinstance(step, int):
                 continue  # one entry written without the list around it
-            found = self._find(value, step)
+            found = self._find(value, step, path[: position + 1])
             if found is None:
                 break
             if len(found) == 2:
@@ -92,10 +97,12 @@ class Document:
         """Return where the key at a path stands."""
         return self.place(path, path[-1] if path else None)
 
-    def _find(self, value: Mapping[str, Any], step: str) -> tuple[str, ...] | None:
-        """Return the typed key that a step means, with ``values`` before it where it stands in the long form of a dimension."""
+    def _find(self, value: Mapping[str, Any], step: str, path: Path) -> tuple[str, ...] | None:
+        """Return the typed key that a step means, after ``values`` where it stands in the long form of a dimension."""
         if step in value:
             return (step,)
+        if path in self.renamed:
+            return (self.renamed[path],)
         for key in value:
             if field_key(key) == step:
                 return (key,)

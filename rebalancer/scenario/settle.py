@@ -15,7 +15,7 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from rebalancer.problem import Fault, Path, PlainText, nearest
+from rebalancer.problem import Fault, Path, PlainText, nearest, to_fraction
 from rebalancer.scenario.document import SYNONYMS, field_key
 
 T = TypeVar("T")
@@ -36,10 +36,13 @@ class Settled(Generic[T]):
         None where not even a repair gave a valid one.
     faults : list of Fault
         Paths start with the path that was handed in. Not empty: the value was repaired.
+    renamed : dict
+        Paths of the fields that misspelt keys were read as, to those keys.
     """
 
     value: T | None
     faults: list[Fault] = field(default_factory=list)
+    renamed: dict[Path, str] = field(default_factory=dict)
 
 
 def settle(annotation: Any, data: Any, path: Path, label: str, hints: Mapping[str, str] | None = None) -> Settled[Any]:
@@ -67,7 +70,7 @@ def settle(annotation: Any, data: Any, path: Path, label: str, hints: Mapping[st
             return settled
         except ValidationError as error:
             errors = error.errors(include_url=False)
-        data = _Repair(annotation, data, path, label, settled.faults, touched, hints or {}).run(errors)
+        data = _Repair(annotation, data, path, label, settled, touched, hints or {}).run(errors)
         if data is _HOPELESS:
             return settled
     return settled
@@ -85,7 +88,7 @@ class _Repair:
         data: Any,
         path: Path,
         label: str,
-        faults: list[Fault],
+        settled: Settled[Any],
         touched: dict[Path, int],
         hints: Mapping[str, str],
     ) -> None:
@@ -93,7 +96,8 @@ class _Repair:
         self.data = data
         self.path = path
         self.label = label
-        self.faults = faults
+        self.faults = settled.faults
+        self.renamed = settled.renamed
         self.touched = touched
         self.hints = hints
 
@@ -158,7 +162,7 @@ class _Repair:
             renamed.add((*loc[:-1], name))
             if name not in taken:
                 parent[name] = value
-                self.touched[(*loc[:-1], name)] = 0
+                self.renamed[(*self.path, *loc[:-1], name)] = typed
 
     def _wrong_value(self, error: Any, loc: Path) -> None:
         value, kind = error["input"], error["type"]
@@ -176,7 +180,7 @@ class _Repair:
             else:
                 message = f"expected one of {', '.join(choices)} for {name}, got {shown(value)}"
         elif kind == "value_error":
-            code, message, suggestion = self._own_error(str(error["ctx"]["error"]), value, name)
+            code, message, suggestion = own_error(str(error["ctx"]["error"]), value, name)
         elif kind in ("tuple_type", "list_type", "set_type", "frozen_set_type", "iterable_type"):
             message = f"expected a list for {name}, got {shown(value)}"
             if isinstance(value, str):
@@ -195,10 +199,6 @@ class _Repair:
             message = f"{name}: {said[:1].lower()}{said[1:]}, got {shown(value)}"
             code = "wrong-value"
         self._report(code, message, loc, value, suggestion)
-
-    def _own_error(self, said: str, value: Any, name: str) -> tuple[str, str, str | None]:
-        """Return code, message and suggestion for an error that one of our own validators raised."""
-        return own_error(said, value, name)
 
     def _name_of(self, loc: Path) -> str:
         """Return what messages call the value at a place: ``capacity`` or ``capacity.limit``."""
@@ -222,7 +222,8 @@ class _Repair:
 
     def _real(self, loc: Path) -> Path:
         """Return the part of an error's location that exists in the value: ``limit: x`` has no ``global_limit``."""
-        value, out = self.data, []
+        value: Any = self.data
+        out: list[str | int] = []
         for position, step in enumerate(loc):
             if isinstance(value, Mapping) and isinstance(step, str):
                 if step not in value and position < len(loc) - 1:
@@ -239,7 +240,7 @@ class _Repair:
         return tuple(out)
 
     def _was_touched(self, loc: Path) -> bool:
-        """Return whether the value, or one it is part of, has been replaced before: what is wrong with it now is our doing."""
+        """Return whether the value, or one it is part of, was replaced: what is wrong with it now is our doing."""
         keys = tuple(field_key(step) if isinstance(step, str) else step for step in loc)
         return any(self.touched.get(keys[:length], 0) > 0 for length in range(1, len(keys) + 1))
 
@@ -374,8 +375,6 @@ def _flag_for(value: Any) -> str | None:
 
 def _number_for(text: str) -> str | None:
     """Return the number that a text was probably meant to be: ``1_000``, ``1,5`` and ``"3"`` have one."""
-    from rebalancer.problem import to_fraction
-
     for candidate in (text.strip(), text.replace("_", ""), text.replace("'", ""), _hexadecimal(text)):
         try:
             to_fraction(PlainText(candidate))
@@ -413,5 +412,6 @@ def _copy(value: Any) -> Any:
 
 def _at(value: Any, loc: Path) -> Any:
     for step in loc:
-        value = value[step]
+        if not (isinstance(step, int) and isinstance(value, Mapping)):  # one entry written without the list around it
+            value = value[step]
     return value

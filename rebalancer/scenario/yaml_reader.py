@@ -2,7 +2,7 @@
 
 Parser events are turned into values by a loop without recursion, so that no nesting can exhaust the stack. Scalars stay
 the text that was typed: an unquoted one becomes `PlainText`, and whoever wants a name, a number or a truth value
-decides what it is; a quoted one is plain ``str``. Nothing is guessed from the look of a scalar, and no tag makes an object.
+decides what it is; a quoted one is plain ``str``. Nothing is guessed from the look of a scalar, no tag makes an object.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class _Reader:
         documents = 0
         try:
             while True:
-                event = get_event()
+                event: Any = get_event()
                 kind = event.__class__
                 if kind is yaml.ScalarEvent:
                     if event.tag is None and event.anchor is None and stack:
@@ -184,7 +184,9 @@ class _Reader:
                 elif kind is yaml.DocumentStartEvent:
                     documents += 1
                     if documents > 1:
-                        self._fault("yaml-syntax", "a second document starts here ('---'); a file holds one", _mark(event))
+                        self._fault(
+                            "yaml-syntax", "a second document starts here ('---'); a file holds one", _mark(event)
+                        )
                         return
                 elif kind is yaml.StreamEndEvent:
                     return
@@ -192,7 +194,8 @@ class _Reader:
             loader.dispose()
 
     def _fault(self, code: str, message: str, mark: Mark, value: Any = None, suggestion: str | None = None) -> None:
-        self.faults.append(Fault(code, message, (), value, suggestion, self.file, *mark))
+        path = tuple(frame.key if frame.is_mapping else len(frame.value) for frame in self._stack)
+        self.faults.append(Fault(code, message, path, value, suggestion, self.file, *mark))
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -239,30 +242,50 @@ class _Reader:
         mark = _mark(event)
         name = event.anchor
         if name in self._open_anchors:
-            self._fault("recursive-alias", f"'*{name}' stands inside the value that '&{name}' names, which would have no end", mark, f"*{name}")
+            self._fault(
+                "recursive-alias",
+                f"'*{name}' stands inside the value that '&{name}' names, which would have no end",
+                mark,
+                f"*{name}",
+            )
             self._put(None, mark, 1)
             return
         if name not in self._anchors:
             close = nearest(name, self._anchors)
             hint = f"; did you mean '*{close}'?" if close else "; a text that starts with '*' needs quotes"
             suggestion = f"*{close}" if close else f'"*{name}"'
-            self._fault("unknown-alias", f"'*{name}' refers to an anchor '&{name}' that does not stand above{hint}", mark, f"*{name}", suggestion)
+            self._fault(
+                "unknown-alias",
+                f"'*{name}' refers to an anchor '&{name}' that does not stand above{hint}",
+                mark,
+                f"*{name}",
+                suggestion,
+            )
             self._put(None, mark, 1)
             return
         value, size = self._anchors[name]
         self._copied += size
         if self._copied > MOST_COPIED:
-            self._fault("too-many-aliases", f"aliases make this file more than {MOST_COPIED:,} values larger than it is", mark)
+            self._fault(
+                "too-many-aliases", f"aliases make this file more than {MOST_COPIED:,} values larger than it is", mark
+            )
             raise _TooMuch
         self._put(value, mark, size)
 
     def _tag(self, event: Any, mark: Mark) -> None:
         shown = str(event.tag).replace("tag:yaml.org,2002:", "!!")
-        self._fault("yaml-tag", f"the tag '{shown}' is not supported: a value is what it looks like; remove the tag", mark, shown)
+        self._fault(
+            "yaml-tag",
+            f"the tag '{shown}' is not supported: a value is what it looks like; remove the tag",
+            mark,
+            shown,
+        )
 
     def _several_lines(self, text: str, mark: Mark) -> None:
         shown = text if len(text) <= 60 else text[:57] + "…"
-        message = f"the text '{shown}' goes over several lines; a ':' or '- ' is missing in one of them, or quotes around it"
+        message = (
+            f"the text '{shown}' goes over several lines; a ':' or '- ' is missing in one of them, or quotes around it"
+        )
         self._fault("yaml-syntax", message, mark, text)
 
     # -- values -------------------------------------------------------------------------------------------------------
@@ -306,7 +329,12 @@ class _Reader:
         if key in frame.value:
             frame.skip = True
             first = frame.marks[key][0]
-            self._fault("duplicate-key", f"the key '{key}' stands here again; it first stands in line {first[0]}, column {first[1]}", mark, key)
+            self._fault(
+                "duplicate-key",
+                f"the key '{key}' stands here again; it first stands in line {first[0]}, column {first[1]}",
+                mark,
+                key,
+            )
 
     def _merge(self, frame: _Frame) -> None:
         """Add what ``<<`` brings; keys of the mapping itself win, then the earlier of several."""
@@ -324,4 +352,3 @@ class _Reader:
 
 def _mark(event: Any) -> Mark:
     return event.start_mark.line + 1, event.start_mark.column + 1
-

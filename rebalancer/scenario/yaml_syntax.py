@@ -88,7 +88,11 @@ def _stray_colon(at: tuple[int, int], lines: list[str]) -> tuple[int, int, str]:
     start = len(text) - len(text.lstrip()) + 1
     if above is not None and not re.search(r":(\s|$)", lines[above]):
         column = len(lines[above]) - len(lines[above].lstrip()) + 1
-        return above + 1, column, f"expected 'key: value', got '{_short(lines[above].strip())}'; the ':' (and a space after it) is missing"
+        return (
+            above + 1,
+            column,
+            f"expected 'key: value', got '{_short(lines[above].strip())}'; the ':' (and a space after it) is missing",
+        )
     return at[0], start, "this line is indented deeper than the one above, which has its value already"
 
 
@@ -106,7 +110,10 @@ def _broken_mapping(
     if text.lstrip().startswith("- "):
         return *at, "this list entry is indented unlike the lines above it"
     if began and at[1] > began[1]:
-        return *at, f"the indentation fits no line above: the keys of this mapping start in column {began[1]} (line {began[0]})"
+        return (
+            *at,
+            f"the indentation fits no line above: this mapping has its keys in column {began[1]} (line {began[0]})",
+        )
     return *at, "the indentation fits no line above"
 
 

@@ -19,7 +19,9 @@ class AssignmentAffinity(Part):
     """How much one object would like to be in one scope item."""
 
     object_name: ObjectName = Field(description="The object.", validation_alias=AliasChoices("objectName", "object"))
-    scope_item_name: ItemName = Field(description="The scope item.", validation_alias=AliasChoices("scopeItemName", "scopeItem"))
+    scope_item_name: ItemName = Field(
+        description="The scope item.", validation_alias=AliasChoices("scopeItemName", "scopeItem")
+    )
     affinity: Number = Field(description="What the placement is worth; negative: what it costs.")
 
 

@@ -42,7 +42,13 @@ class AvoidAssignmentsSpec(Spec):
     def components(self, model: ModelBuilder) -> list[Component]:
         problem = model.problem
         scope = problem.scopes[self.scope]
-        names = sorted({(problem.objects.index[entry.object], scope.items.index[item]) for entry in self.assignments for item in entry.scope_items})
+        names = sorted(
+            {
+                (problem.objects.index[entry.object], scope.items.index[item])
+                for entry in self.assignments
+                for item in entry.scope_items
+            }
+        )
         if not names:
             return []
         pairs = np.array(names, np.int64)
@@ -54,7 +60,12 @@ class AvoidAssignmentsSpec(Spec):
         forbidden = model.gather(there, row, owner)
         return [
             Component(
-                forbidden, amount=forbidden, scope=self.scope, group_index=pairs[:, 0], item_index=pairs[:, 1],
-                owner=owner.astype(np.int64), group_names=problem.objects,
+                forbidden,
+                amount=forbidden,
+                scope=self.scope,
+                group_index=pairs[:, 0],
+                item_index=pairs[:, 1],
+                owner=owner.astype(np.int64),
+                group_names=problem.objects,
             )
         ]

@@ -39,12 +39,21 @@ def negative_faults(problem: Problem, key: str, field: str, dimension: str) -> I
         yield Fault("negative-value", message, (field,), dimension)
 
 
-def zero_capacity_warnings(problem: Problem, scope: str, dimension: str, chosen: Filter | None, consequence: str) -> Iterator[Fault]:
+def zero_capacity_warnings(
+    problem: Problem, scope: str, dimension: str, chosen: Filter | None, consequence: str
+) -> Iterator[Fault]:
     """Yield a warning that names the kept items whose capacity is zero."""
     capacity = problem.capacity(dimension, scope)
     items = problem.scopes[scope].items
     kept = kept_items(items, chosen)
     zero = kept[np.asarray(capacity.values)[kept] == 0].tolist()
     if zero:
-        listed = ", ".join(f"'{items[index]}'" for index in zero[:_LISTED]) + (f" and {len(zero) - _LISTED} more" if len(zero) > _LISTED else "")
-        yield Fault("zero-capacity", f"{scope} {listed} offers 0 of '{capacity.name}': {consequence}", ("dimension",), capacity.name)
+        listed = ", ".join(f"'{items[index]}'" for index in zero[:_LISTED]) + (
+            f" and {len(zero) - _LISTED} more" if len(zero) > _LISTED else ""
+        )
+        yield Fault(
+            "zero-capacity",
+            f"{scope} {listed} offers 0 of '{capacity.name}': {consequence}",
+            ("dimension",),
+            capacity.name,
+        )

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from rebalancer.model import Component, Param
-from rebalancer.problem import Fault
+from rebalancer.problem import Fault, Names
 from rebalancer.specs.base import Bound, Spec
 from rebalancer.specs.fields import (
     PARTITION_ALIASES,
@@ -65,17 +65,22 @@ class ColocateGroupsSpec(Spec):
         None, description="Objects that weigh nothing in it do not count; left out or empty: all count."
     )
     squares: Flag = Field(False, description="Square the excess of each group.")
-    use_continuous_penalty_with_optimal: Flag = Field(False, description="No effect: only steers Rebalancer's own search.")
+    use_continuous_penalty_with_optimal: Flag = Field(
+        False, description="No effect: only steers Rebalancer's own search."
+    )
     group_to_weight: Mapping[GroupName, Number] = Field({}, description="How much a group counts; 1 where left out.")
 
     def goal(self, model: ModelBuilder) -> Cells:
-        return model.total(self._measured(model, self._excess(model)), Param.of([[weight] for weight in self._weights(model.problem)] or [[1]]))
+        return model.total(
+            self._measured(model, self._excess(model)),
+            Param.of([[weight] for weight in self._weights(model.problem)] or [[1]]),
+        )
 
     def components(self, model: ModelBuilder) -> list[Component]:
         problem = model.problem
         weights = self._weights(problem)
         spread = self._spread(model)
-        limits = group_limits(self.limits, problem.partitions[self.partition_name].groups, problem.scopes[self.scope].items, kept=np.arange(1))
+        limits = group_limits(self.limits, problem.partitions[self.partition_name].groups, Names(["spread"]))
         out = []
         for sign in (1, -1):
             chosen = np.array([group for group, weight in enumerate(weights) if weight * sign > 0], np.int64)
@@ -97,7 +102,12 @@ class ColocateGroupsSpec(Spec):
 
     def constraint_faults(self, problem: Problem) -> Iterator[Fault]:
         if self.squares and any(exact(weight) < 0 for weight in self.group_to_weight.values()):
-            yield Fault("unsupported-field", "'squares' and negative group weights do not go together in a constraint", ("squares",), True)
+            yield Fault(
+                "unsupported-field",
+                "'squares' and negative group weights do not go together in a constraint",
+                ("squares",),
+                True,
+            )
 
     def _weights(self, problem: Problem) -> list[Fraction]:
         """Return the weight of each group."""
@@ -112,13 +122,15 @@ class ColocateGroupsSpec(Spec):
         items = model.problem.scopes[self.scope].items
         kept = kept_items(items, self.filter)
         there = model.step(model.amount(self.scope, self.dimension or "", partition=self.partition_name, items=kept))
-        return model.sum_items(there, Param.of([exact(self.scope_item_weights.get(items[item], 1)) for item in kept.tolist()] or [1]))
+        return model.sum_items(
+            there, Param.of([exact(self.scope_item_weights.get(items[item], 1)) for item in kept.tolist()] or [1])
+        )
 
     def _excess(self, model: ModelBuilder) -> Cells:
         """Return how far each group's spread is beyond its limit: shape (groups, 1)."""
         problem = model.problem
         spread = self._spread(model)
-        limits = group_limits(self.limits, problem.partitions[self.partition_name].groups, problem.scopes[self.scope].items, kept=np.arange(1))
+        limits = group_limits(self.limits, problem.partitions[self.partition_name].groups, Names(["spread"]))
         if self.bound is Bound.MAX:
             return model.linear([(spread, 1)], limits.at_most(spread).scaled(Fraction(-1)))
         return model.linear([(spread, -1)], limits.at_least(spread))

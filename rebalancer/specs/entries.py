@@ -67,7 +67,8 @@ def check_entries(problem: Problem, goals: list[Goal], constraints: list[Constra
     """Return everything that is wrong with the entries on this problem; paths start with each entry's own path."""
     faults = FaultList()
     seen: dict[str, Path] = {}
-    for entry in (*constraints, *goals):
+    entries: list[Goal | Constraint] = [*constraints, *goals]
+    for entry in entries:
         own = entry.name or entry.spec.name
         if entry.name and entry.spec.name and entry.name != entry.spec.name:
             faults.report("two-names", f"the name is given twice: '{entry.name}' and '{entry.spec.name}'", entry.path, entry.name)
@@ -96,4 +97,5 @@ def check_entries(problem: Problem, goals: list[Goal], constraints: list[Constra
 
 def check_warnings(goals: list[Goal], constraints: list[Constraint], problem: Problem) -> list[Fault]:
     """Return what is legal but surprising about the entries."""
-    return [fault.below((*entry.path, entry.spec.key)) for entry in (*constraints, *goals) for fault in entry.spec.warnings(problem)]
+    entries: list[Goal | Constraint] = [*constraints, *goals]
+    return [fault.below((*entry.path, entry.spec.key)) for entry in entries for fault in entry.spec.warnings(problem)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -23,7 +23,9 @@ def kept_items(names: Names, chosen: Filter | None) -> IntArray:
     """Return the indices that a filter keeps, in definition order."""
     if chosen is None or (chosen.items_whitelist is None and chosen.items_blacklist is None):
         return np.arange(len(names))
-    listed = names.lookup(list(chosen.items_whitelist if chosen.items_whitelist is not None else chosen.items_blacklist or ()))
+    listed = names.lookup(
+        list(chosen.items_whitelist if chosen.items_whitelist is not None else chosen.items_blacklist or ())
+    )
     keep = np.full(len(names), chosen.items_whitelist is None)
     keep[listed] = chosen.items_whitelist is not None
     return np.flatnonzero(keep)
@@ -92,7 +94,14 @@ class Limits:
             return known[limit]
 
         cells = _objects([[of(limit) for limit in row] for row in self.table], self.columns)
-        return Param.of(cells, self.groups, self.items, column=self.column, keys=self.keys, values=[of(limit) for limit in self.values])
+        return Param.of(
+            cells,
+            self.groups,
+            self.items,
+            column=self.column,
+            keys=self.keys,
+            values=[of(limit) for limit in self.values],
+        )
 
     def at_most(self, cells: Cells) -> Param:
         """Return the limits as upper bounds of ``cells``: where there is none, or none that can be reached, the first number out of reach."""
@@ -104,14 +113,44 @@ class Limits:
         least = (cells.low - 1) * cells.unit
         return self.param(lambda limit: least if limit is None else max(limit, least))
 
+    def times(self, base: Sequence[Fraction], keys: IntArray, factors: Sequence[Fraction]) -> Limits:
+        """Return the limits times an amount of each (group, item).
+
+        Parameters
+        ----------
+        base : sequence of Fraction, one per group
+            The amount in every item …
+        keys, factors
+            … but for these, given like `keys` and `values`.
+        """
+        rows = self.table * (self.groups if len(self.table) == 1 else 1)
+        table = [[None if limit is None else limit * base[group] for limit in row] for group, row in enumerate(rows)]
+        special = dict(zip(keys.tolist(), factors, strict=True))
+        own = dict(zip(self.keys.tolist(), self.values, strict=True))
+        exceptions: dict[int, Bound] = {}
+        for key in sorted({*special, *own}):
+            group, item = divmod(key, self.items)
+            column = 0 if self.column is None else int(self.column[item])
+            limit = own[key] if key in own else rows[group][column]
+            exceptions[key] = None if limit is None else limit * special.get(key, base[group])
+        return replace(self, table=table, keys=np.array(list(exceptions), np.int64), values=list(exceptions.values()))
+
     def shown(self, absent: float) -> Grid:
         """Return the limits as float64 for reports, with ``absent`` where there is none."""
+
         def number(limit: Bound) -> float:
             return absent if limit is None else float(limit)
 
         rows = [[number(limit) for limit in row] for row in self.table]
         table = np.array(rows, float).reshape(len(rows), self.columns)
-        return Grid(self.groups, self.items, table, self.column, self.keys, np.array([number(limit) for limit in self.values], float))
+        return Grid(
+            self.groups,
+            self.items,
+            table,
+            self.column,
+            self.keys,
+            np.array([number(limit) for limit in self.values], float),
+        )
 
     @property
     def columns(self) -> int:
@@ -119,17 +158,14 @@ class Limits:
         return len(self.table[0]) if self.table else 1
 
 
-def group_limits(limit: Limit, groups: Names, items: Names, sizes: Sequence[Fraction] | None = None, kept: IntArray | None = None) -> Limits:
-    """Return the limit of every (group, item): pair, then item, then group, then global.
+def group_limits(limit: Limit, groups: Names, items: Names, kept: IntArray | None = None) -> Limits:
+    """Return the limit of every (group, item) as it is stated: pair, then item, then group, then global.
 
     Parameters
     ----------
-    sizes : sequence of Fraction, one per group, or None
-        What a RELATIVE limit is multiplied by.
     kept : int64 array, optional
         The items to keep; all where left out.
     """
-    relative = sizes is not None and limit.type.value == "RELATIVE"
     chosen = np.arange(len(items)) if kept is None else kept
     by_item = {items.index[name]: exact(value) for name, value in limit.scope_item_limits.items()}
     by_group = {name: exact(value) for name, value in limit.group_limits.items()}
@@ -137,26 +173,88 @@ def group_limits(limit: Limit, groups: Names, items: Names, sizes: Sequence[Frac
     column = np.zeros(len(items), np.int64)
     for item, value in by_item.items():
         column[item] = 1 + distinct.index(value)
-
-    def times(value: Fraction, group: int) -> Fraction:
-        return value * sizes[group] if relative and sizes is not None else value
-
-    default = exact(limit.global_limit)
-    rows: list[list[Bound]] = []
-    for group, name in enumerate(groups) if relative or by_group else [(0, None)]:
-        own = by_group.get(name) if name is not None else None
-        usual = None if own is None and limit.is_default_limit_unbounded else times(default if own is None else own, group)
-        rows.append([usual, *(times(value, group) for value in distinct)])
+    default: Bound = None if limit.is_default_limit_unbounded else exact(limit.global_limit)
+    rows: list[list[Bound]] = [[by_group.get(name, default), *distinct] for name in (groups if by_group else [""])]
     position = np.full(len(items), -1, np.int64)
     position[chosen] = np.arange(len(chosen))
-    pairs: list[tuple[int, Fraction]] = []
+    pairs: dict[int, Fraction] = {}
     for item_name, values in limit.scope_item_to_group_limits.items():
-        column_of = int(position[items.index[item_name]])
-        if column_of >= 0:
-            pairs.extend((groups.index[name] * len(chosen) + column_of, times(exact(value), groups.index[name])) for name, value in values.items())
-    pairs.sort()
-    return Limits(len(groups), len(chosen), rows, column[chosen] if distinct and rows else None, np.array([key for key, _ in pairs], np.int64),
-                  [value for _, value in pairs])
+        at = int(position[items.index[item_name]])
+        if at >= 0:
+            pairs |= {groups.index[name] * len(chosen) + at: exact(value) for name, value in values.items()}
+    keys = sorted(pairs)
+    return Limits(
+        len(groups),
+        len(chosen),
+        rows,
+        column[chosen] if distinct and rows else None,
+        np.array(keys, np.int64),
+        [pairs[key] for key in keys],
+    )
+
+
+def group_sizes(
+    problem: Problem, partition: str, dimension: str, scope: str, kept: IntArray
+) -> tuple[list[Fraction], IntArray, list[Fraction]]:
+    """Return what each group weighs if all of it is in an item: by group, but for the exceptions that a dynamic dimension makes.
+
+    Returns
+    -------
+    sizes : list of Fraction, one per group
+    keys : int64 array
+        Sorted ``group * kept items + item`` of the exceptions.
+    values : list of Fraction
+    """
+    groups = problem.partitions[partition]
+    known = problem.dimension(dimension)
+    count = len(groups.groups)
+    dynamic = known.dynamic
+    total = np.zeros(count, np.int64)
+    if dynamic is None:
+        np.add.at(total, groups.group, known.values[groups.member, 0])
+        return [Fraction(value, known.scale) for value in total.tolist()], np.empty(0, np.int64), []
+    total = groups.sizes * dynamic.default
+    objects = len(problem.objects)
+    where, what = np.divmod(dynamic.key, max(1, objects))
+    order = np.argsort(groups.member, kind="stable")
+    start, stop = (np.searchsorted(groups.member[order], what, side=side) for side in ("left", "right"))
+    often = stop - start
+    slot = np.repeat(start, often) + np.arange(int(often.sum())) - np.repeat(np.cumsum(often) - often, often)
+    group, more = groups.group[order][slot].astype(np.int64), np.repeat(dynamic.value - dynamic.default, often)
+    place = np.repeat(where, often)
+    outer = (
+        np.arange(len(problem.scopes[scope].items))
+        if dynamic.scope == scope
+        else outer_items(problem, scope, dynamic.scope)
+    )
+    sums: dict[int, int] = {}
+    for position, item in enumerate(outer[kept].tolist()):
+        here = place == item
+        for owner, extra in zip(group[here].tolist(), more[here].tolist(), strict=True):
+            key = owner * len(kept) + position
+            sums[key] = sums.get(key, int(total[owner])) + extra
+    keys = sorted(sums)
+    return (
+        [Fraction(value, known.scale) for value in total.tolist()],
+        np.array(keys, np.int64),
+        [Fraction(sums[key], known.scale) for key in keys],
+    )
+
+
+def outer_items(problem: Problem, inner: str, outer: str) -> IntArray:
+    """Return the item of ``outer`` that contains each item of ``inner``, -1 where none does (or it has no containers)."""
+    inside, around = problem.scopes[inner].item_of[:-1], problem.scopes[outer].item_of[:-1]
+    out = np.full(len(problem.scopes[inner].items), -1, np.int64)
+    known = inside >= 0
+    out[inside[known]] = around[known]
+    return out
+
+
+def nested(problem: Problem, inner: str, outer: str) -> bool:
+    """Return whether all containers of each item of ``inner`` are in one item of ``outer``, or all in none."""
+    inside, around = problem.scopes[inner].item_of[:-1], problem.scopes[outer].item_of[:-1]
+    known = inside >= 0
+    return bool((outer_items(problem, inner, outer)[inside[known]] == around[known]).all())
 
 
 def _objects(rows: list[list[Fraction]], columns: int) -> NDArray[Any]:

@@ -46,8 +46,12 @@ class MinimizeMovementSpec(Spec):
 
     scope: ScopeOrContainer = Field("", description="Where a move is a change of scope item; empty: the containers.")
     dimension: DimensionOrCount = Field("", description="What a move costs; empty: 1 per object.")
-    magic_scaling: Flag = Field(True, description="Multiply a normalised value by 0.001, so that movement only breaks ties.")
-    do_not_normalize: Flag = Field(False, description="Count plain amounts: no capacities, no number of items, no scaling.")
+    magic_scaling: Flag = Field(
+        True, description="Multiply a normalised value by 0.001, so that movement only breaks ties."
+    )
+    do_not_normalize: Flag = Field(
+        False, description="Count plain amounts: no capacities, no number of items, no scaling."
+    )
     allowance: Number = Field(0, description="With do_not_normalize: how much may move for free.")
 
     def goal(self, model: ModelBuilder) -> Cells:
@@ -63,7 +67,9 @@ class MinimizeMovementSpec(Spec):
             message = f"'allowance' must not be negative, got {float(self.allowance):g}"
             yield Fault("out-of-range", message, ("allowance",), self.allowance)
         elif self.allowance and not self.do_not_normalize:
-            yield Fault("unsupported-field", "'allowance' needs 'do_not_normalize: true'", ("allowance",), self.allowance)
+            yield Fault(
+                "unsupported-field", "'allowance' needs 'do_not_normalize: true'", ("allowance",), self.allowance
+            )
 
     def warnings(self, problem: Problem) -> Iterator[Fault]:
         yield from super().warnings(problem)
@@ -91,8 +97,15 @@ class MinimizeMovementSpec(Spec):
 
     @staticmethod
     def _away(
-        model: ModelBuilder, item_of: NDArray[np.int32], placed: NDArray[np.intp], weight: NDArray[np.int64], unit: Fraction, factor: Fraction
+        model: ModelBuilder,
+        item_of: NDArray[np.int32],
+        placed: NDArray[np.intp],
+        weight: NDArray[np.int64],
+        unit: Fraction,
+        factor: Fraction,
     ) -> Cells:
         """Return the same where every item counts alike: what there is less what is still at home, which needs no cell per item."""
-        at_home = model.located(item_of, item_of[model.problem.origin[placed]], placed, [unit * value for value in weight.tolist()])
+        at_home = model.located(
+            item_of, item_of[model.problem.origin[placed]], placed, [unit * value for value in weight.tolist()]
+        )
         return model.linear([(at_home, -factor)], unit * int(weight.sum()) * factor)

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 class MoveInProgress(Part):
     """One move that is under way."""
 
-    obj_name: ObjectName = Field(description="The object.", validation_alias=AliasChoices("objName", "objectName", "object"))
+    obj_name: ObjectName = Field(
+        description="The object.", validation_alias=AliasChoices("objName", "objectName", "object")
+    )
     to_container: ContainerName = Field(description="Where it is going.")
 
 
@@ -67,8 +69,12 @@ class MovesInProgressSpec(Spec):
         for position, move in enumerate(self.moves):
             first = going.setdefault(move.obj_name, move.to_container)
             if first != move.to_container:
-                message = f"{problem.object_name} '{move.obj_name}' is on its way to '{first}' and to '{move.to_container}'"
+                message = (
+                    f"{problem.object_name} '{move.obj_name}' is on its way to '{first}' and to '{move.to_container}'"
+                )
                 yield Fault("two-destinations", message, ("moves", position, "to_container"), move.to_container)
 
     def _destinations(self, problem: Problem) -> dict[int, int]:
-        return {problem.objects.index[move.obj_name]: problem.containers.index[move.to_container] for move in self.moves}
+        return {
+            problem.objects.index[move.obj_name]: problem.containers.index[move.to_container] for move in self.moves
+        }

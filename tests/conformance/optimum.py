@@ -35,7 +35,8 @@ def check(case: Case) -> tuple[Any, Any]:
         ("recorded_objective_tuple", objective(recorded, "final", length), expected["objective_tuple"]),
     ):
         got[name], wanted[name] = value, target
-    goals = dict(zip(recorded.goals["name"], recorded.goals["final"], strict=True))
+    weighted = recorded.goals["weight"] * recorded.goals["final"]  # as the cases record them
+    goals = dict(zip(recorded.goals["name"], weighted, strict=True))
     violations = dict(zip(recorded.constraints["name"], recorded.constraints["final_violation"], strict=True))
     wanted["goals"] = {name: value for name, value in expected.get("objective_values", {}).items() if name in goals}
     wanted["violations"] = expected.get("constraint_violations", {})

@@ -3,7 +3,7 @@
 import io
 
 from rebalancer.engines.base import Progress
-from rebalancer.report.progress import LiveLine, Lines, Silent, reporter
+from rebalancer.report.progress import Lines, LiveLine, Silent, reporter
 
 FIRST = Progress(0.5, 0, 10050.0, None, None)
 BOUND = Progress(0.6, 0, 10050.0, 5000.0, 0.5025)

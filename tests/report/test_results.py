@@ -93,7 +93,7 @@ def test_an_evaluation_shows_one_column_or_two() -> None:
     stream = io.StringIO()
     show_evaluation(solver.evaluate({"h0": ["t0"], "h1": ["t1"]}), Console(file=stream), compared=True)
     assert stream.getvalue().startswith("nothing is broken\n")
-    assert "1 before, 0 after" in stream.getvalue()
+    assert "1 → 0" in stream.getvalue()
 
 
 def test_nothing_has_to_move(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,10 +10,8 @@ from rebalancer.engines.cpsat.rows import RowAlgebra, Rows
 from rebalancer.model import Cells, Function, Gather, Gathering, HardCells, Map, Model, Reduce, Tally
 from rebalancer.model.grid import apply, reduce_sum
 
-#: Up to this many (object, container) pairs all placements are candidates; above, a sample of them is.
+#: Up to this many (object, container) pairs the whole problem is one CP-SAT model.
 ALL_PAIRS = 4_000_000
-#: Candidates of a sample.
-SAMPLED = 200_000
 
 
 def all_candidates(model: Model) -> Literals:
@@ -21,21 +19,6 @@ def all_candidates(model: Model) -> Literals:
     problem = model.problem
     literals = Literals.of(np.ones((len(problem.objects), len(problem.containers) + 1), bool))
     return pruned(model, literals)
-
-
-def sampled_candidates(model: Model, keep: NDArray[np.int32], rng: np.random.Generator) -> Literals:
-    """Return where each object is, where it started, and some other containers, chosen at random."""
-    problem = model.problem
-    objects, containers = len(problem.objects), len(problem.containers)
-    share = max(1, min(containers, SAMPLED // max(1, objects)))
-    obj = np.repeat(np.arange(objects), share)
-    picks = [np.stack([np.arange(objects), keep]), np.stack([np.arange(objects), problem.initial]), np.stack([obj, rng.integers(0, containers, len(obj))])]
-    pairs = np.concatenate(picks, axis=1).astype(np.int64)
-    column = np.where(pairs[1] < 0, containers, pairs[1])
-    key = np.unique(pairs[0] * (containers + 1) + column)
-    obj, container = key // (containers + 1), key % (containers + 1)
-    start = np.concatenate([[0], np.cumsum(np.bincount(obj, minlength=objects))])
-    return pruned(model, Literals(obj, np.where(container == containers, -1, container), start.astype(np.int64)))
 
 
 def pruned(model: Model, literals: Literals) -> Literals:

@@ -266,10 +266,10 @@ class _Encoder:
         out = self.algebra.regroup(rows, cells.groups, cells.items, cells.group_map, cells.item_map, cells.coef, const)
         if self.sides[cells.index] & BELOW and len(out.key):
             bound = averaging_bound(self.model, self.algebra.literals, cells)
-            if bound is not None and len(out.key) == 1 and bound > int(out.low[0]):
-                offset = int(out.const_at_key[0])
-                self.out.bulk.linear_of(out.var, out.coef, bound - offset, INFINITE)
-                out = Rows(out.groups, out.items, out.key, out.start, out.var, out.coef, out.const, np.maximum(out.low, bound), np.maximum(out.high, bound))
+            if bound is not None and bound > int(out.low[0]):
+                # as a variable of its own, so that every sum that reads it inherits the bound
+                low, high = np.array([bound]), np.maximum(out.high, bound)
+                out = self._as_variables(cells, Rows(1, 1, out.key, out.start, out.var, out.coef, out.const, low, high))
         return out
 
     def _extremum_of_group(self, cells: Reduce) -> Rows:

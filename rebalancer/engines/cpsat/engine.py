@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.base import Answer, Progress, Request, Status
+from rebalancer.engines.base import Answer, EngineError, Progress, Request, Status
 from rebalancer.engines.cpsat import infeasibility
-from rebalancer.engines.cpsat.candidates import ALL_PAIRS, all_candidates, sampled_candidates
+from rebalancer.engines.cpsat.candidates import ALL_PAIRS, all_candidates
 from rebalancer.engines.cpsat.encode import Encoding, encode
 from rebalancer.engines.cpsat.literals import Literals
+from rebalancer.engines.cpsat.neighbourhoods import improve
 from rebalancer.engines.cpsat.proto import INFINITE
 from rebalancer.engines.cpsat.run import Outcome, solve
 from rebalancer.engines.cpsat.secants import more_secants
@@ -25,6 +26,8 @@ _log = logging.getLogger(__name__)
 
 #: The tie-break (fewest moves) may take this share of the time that the proofs took, and at least a second.
 _TIE_BREAK_SHARE = 0.5
+#: Models with more candidate placements are first improved part by part, for at most this share of the time.
+_SMALL, _IMPROVING_SHARE = 2_000, 0.5
 
 
 @dataclass
@@ -76,7 +79,7 @@ class CpsatEngine:
             if reason is not None:
                 return Answer(Status.INFEASIBLE, None, tuple(search.bounds), reason, self.name)
         else:
-            self._sampled(search)
+            self._parts_only(search)
         if search.best is None:
             return Answer(Status.UNKNOWN, None, tuple(search.bounds), infeasibility.least_violation(model, problem.initial), self.name)
         search.best = undo_idle_moves(model, search.best, request)
@@ -124,12 +127,21 @@ class CpsatEngine:
             if again.status == "INFEASIBLE":
                 return infeasibility.reason(search.model, request) or "no assignment holds every hard constraint"
             outcome = again
-        self._take(search, encoding, outcome)
+        self._take(search, encoding, outcome, 0)
         return None
 
-    def _take(self, search: _Search, encoding: Encoding, outcome: Outcome) -> None:
-        if outcome.values is not None:
-            search.offer(encoding.literals.assignment(outcome.values[: encoding.literals.count] > 0))
+    def _take(self, search: _Search, encoding: Encoding, outcome: Outcome, position: int) -> None:
+        """Offer what a solve found, after the evaluator has confirmed what CP-SAT says of it."""
+        if outcome.values is None:
+            return
+        assignment = encoding.literals.assignment(outcome.values[: encoding.literals.count] > 0)
+        score = search.model.evaluate(assignment)
+        if not score.feasible:
+            raise EngineError(f"CP-SAT's answer breaks {', '.join(score.worsened)}")
+        claimed = outcome.objective + int(encoding.objectives[position].const.dense()[0, 0])
+        if score.integers[position] > claimed and not encoding.squares:
+            raise EngineError(f"CP-SAT claims {claimed} at position {position}, the evaluator says {score.integers[position]}")
+        search.offer(assignment)
 
     def _minimise(self, search: _Search, encoding: Encoding, position: int, seconds: float, earlier_proven: bool) -> bool:
         """Minimise one position, the earlier ones held at their values; return whether the result is proven."""
@@ -138,6 +150,8 @@ class CpsatEngine:
         constant = int(rows.const.dense()[0, 0])
         bound = int(rows.low[0]) if len(rows.key) else constant
         deadline = time.monotonic() + seconds
+        if encoding.literals.count > _SMALL:
+            self._improve(search, position, seconds * _IMPROVING_SHARE, bound, encoding.literals, earlier_proven)
         if len(rows.key):
             encoding.bulk.minimize(rows.var, rows.coef)
         while search.integers[position] > bound and not request.stop.is_set() and time.monotonic() < deadline:
@@ -159,7 +173,7 @@ class CpsatEngine:
 
             outcome = solve(encoding.bulk, request, min(left, slice_), on_solution, on_bound)
             before = search.integers
-            self._take(search, encoding, outcome)
+            self._take(search, encoding, outcome, position)
             if outcome.status in ("OPTIMAL", "FEASIBLE", "UNKNOWN"):
                 bound = max(bound, min(outcome.bound + constant, search.integers[position]))
             elif outcome.status == "INFEASIBLE":
@@ -169,11 +183,8 @@ class CpsatEngine:
                 break
             if encoding.squares and outcome.values is not None:
                 self._refine(encoding, outcome)
-            elif outcome.status == "OPTIMAL" or search.integers == before:
-                if outcome.status == "OPTIMAL" and not encoding.squares:
-                    bound = min(bound, search.integers[position])
-                if not encoding.squares:
-                    break
+            elif not encoding.squares and (outcome.status == "OPTIMAL" or search.integers == before):
+                break
         closed = self._closed(search, position, bound)
         if earlier_proven:
             search.bounds[position] = bound
@@ -181,6 +192,17 @@ class CpsatEngine:
         if len(rows.key) and position < model.positions - 1:
             encoding.bulk.linear_of(rows.var, rows.coef, -INFINITE, search.integers[position] - constant)
         return closed
+
+    def _improve(self, search: _Search, position: int, seconds: float, bound: int, literals: Literals | None, report_bound: bool, patience: int = 60) -> None:
+        """Improve the answer part by part before the whole is tried: CP-SAT is only as good as its hint."""
+        assert search.best is not None
+
+        def offer(assignment: NDArray[np.int32]) -> bool:
+            better = search.offer(assignment)
+            search.progress(position, bound if report_bound else None)
+            return better
+
+        improve(search.model, search.request, search.best, search.integers, position, seconds, bound, offer, literals, patience)
 
     @staticmethod
     def _closed(search: _Search, position: int, bound: int) -> bool:
@@ -215,14 +237,10 @@ class CpsatEngine:
             if score.feasible and score.integers <= search.integers and int((assignment != initial).sum()) < moved:
                 search.best, search.integers = assignment, score.integers
 
-    def _sampled(self, search: _Search) -> None:
-        """Too large for all placements at once: search samples of them, each around the best so far. Proves nothing."""
-        model, request = search.model, search.request
-        rng = np.random.default_rng(request.seed)
-        while not request.stop.is_set() and request.remaining > 0:
-            keep = search.best if search.best is not None else model.problem.initial
-            part = _Search(model, Request(max(1.0, min(request.remaining, max(10.0, (request.time_limit or 600.0) / 4))), request.gap, request.seed, request.workers,
-                                          None, request.deterministic, request.on_progress, request.stop), search.best, search.integers, [None] * model.positions)
-            self._exact(part, sampled_candidates(model, keep, rng))
-            if part.best is not None:
-                search.best, search.integers = part.best, part.integers
+    def _parts_only(self, search: _Search) -> None:
+        """Too large for one CP-SAT model: improve part by part, position by position. Proves nothing."""
+        for position in range(search.model.positions):
+            if search.best is None or search.request.remaining <= 0 or search.request.stop.is_set():
+                return
+            last = position == search.model.positions - 1
+            self._improve(search, position, search.request.remaining / (1 if last else 2), -INFINITE, None, False, patience=1000)

@@ -1,0 +1,107 @@
+"""Frees the objects of a few containers, solves that part exactly, keeps what is better: a good answer long before the whole model has one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.engines.base import Request
+from rebalancer.engines.cpsat.encode import encode
+from rebalancer.engines.cpsat.literals import Literals
+from rebalancer.engines.cpsat.proto import INFINITE
+from rebalancer.engines.cpsat.run import solve
+from rebalancer.engines.heat import container_heat
+from rebalancer.model import CellValues, Model
+
+#: Seconds for one part; parts that take less grow, parts that take all of it shrink.
+_SECONDS = 1.0
+#: Placements that one part starts with, and the bounds of its size.
+_SIZE, _SMALLEST, _LARGEST = 600, 60, 20_000
+#: Rounds without a better answer after which the rest of the time is left to the whole model.
+_PATIENCE = 60
+
+
+def improve(model: Model, request: Request, best: NDArray[np.int32], integers: tuple[int, ...], position: int, seconds: float, bound: int,
+            offer: Callable[[NDArray[np.int32]], bool], literals: Literals | None, patience: int = _PATIENCE) -> None:
+    """Improve one tuple position by solving parts of the problem, until nothing is gained or the time is up.
+
+    Parameters
+    ----------
+    best, integers
+        The answer to start from, and its score.
+    bound : int
+        Stop when the position's objective reaches this.
+    offer : callable
+        Takes every better answer.
+    literals : Literals or None
+        Candidates to choose from; None: any container.
+    """
+    rng = np.random.default_rng(request.seed + position)
+    deadline = time.monotonic() + seconds
+    size, idle = _SIZE, 0
+    heat = container_heat(model, position, CellValues(model.problem, best))
+    while idle < patience and integers[position] > bound and not request.stop.is_set() and time.monotonic() < deadline:
+        part = _part(model, best, heat, size, rng, literals)
+        encoding = encode(model, part, CellValues(model.problem, best))
+        for earlier in range(position):
+            rows = encoding.objectives[earlier]
+            encoding.bulk.linear_of(rows.var, rows.coef, -INFINITE, integers[earlier] - int(rows.const.dense()[0, 0]))
+        rows = encoding.objectives[position]
+        if not len(rows.key):
+            idle += 1
+            continue
+        encoding.bulk.minimize(rows.var, rows.coef)
+        encoding.hint_from(CellValues(model.problem, best))
+        limit = min(_SECONDS, max(0.05, deadline - time.monotonic()))
+        outcome = solve(encoding.bulk, replace(request, gap=0.0, seed=int(rng.integers(2**31)), workers=request.workers), limit, cp_model_probing_level=0, symmetry_level=0)
+        size = min(_LARGEST, int(size * 1.3)) if outcome.status == "OPTIMAL" else max(_SMALLEST, int(size * 0.7))
+        idle += 1
+        if outcome.values is not None:
+            found = part.assignment(outcome.values[: part.count] > 0)
+            score = model.evaluate(found)
+            if score.feasible and score.integers < integers:
+                best, integers, idle = found, score.integers, 0
+                offer(best)
+                heat = container_heat(model, position, CellValues(model.problem, best))
+
+
+def _part(model: Model, best: NDArray[np.int32], heat: NDArray[np.float64], size: int, rng: np.random.Generator, literals: Literals | None) -> Literals:
+    """Return candidates in which the objects of some containers may go to any of these, and all others stay.
+
+    Half of the containers are drawn by heat, the others evenly, until about ``size`` placements are free. Unplaced objects are always free.
+    """
+    containers = len(model.problem.containers)
+    load = np.bincount(best[best >= 0], minlength=containers)
+    loose = int((best < 0).sum())
+    even = np.ones(containers) / containers
+    hot = heat / heat.sum() if heat.sum() > 0 else even
+    order_hot = rng.permutation(containers) if hot is even else np.argsort(rng.exponential(size=containers) / np.maximum(hot, 1e-12))
+    order_any = rng.permutation(containers)
+    chosen: list[int] = []
+    objects = loose
+    for pair in zip(order_hot.tolist(), order_any.tolist(), strict=True):
+        for container in pair:
+            if container not in chosen and (len(chosen) < 2 or (objects + load[container]) * (len(chosen) + 1) <= size):
+                chosen.append(container)
+                objects += int(load[container])
+        if len(chosen) >= 2 and objects * (len(chosen) + 1) > size:
+            break
+    free = np.zeros(containers + 1, bool)
+    free[chosen] = True
+    movable = free[best] | (best < 0)
+    if literals is not None:
+        stays = literals.container == best[literals.object]
+        return literals.without(~(stays | (movable[literals.object] & (free[literals.container] | (literals.container < 0)))))
+    some = np.flatnonzero(movable)
+    goes = np.array(sorted(chosen), np.int64)
+    pairs = np.concatenate([np.stack([np.arange(len(best)), best.astype(np.int64)]),
+                            np.stack([np.repeat(some, len(goes)), np.tile(goes, len(some))])], axis=1)
+    column = np.where(pairs[1] < 0, containers, pairs[1])
+    key = np.unique(pairs[0] * (containers + 1) + column)
+    obj, container = key // (containers + 1), key % (containers + 1)
+    start = np.concatenate([[0], np.cumsum(np.bincount(obj, minlength=len(best)))]).astype(np.int64)
+    return Literals(obj, np.where(container == containers, -1, container), start)

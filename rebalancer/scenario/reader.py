@@ -1,0 +1,150 @@
+"""Reads a scenario: its files, its problem, its goals and constraints; with every fault of all of them at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rebalancer.problem import Fault, InputError, Problem
+from rebalancer.scenario.assemble import Assembly
+from rebalancer.scenario.entries import ReadEntry, read_entries
+from rebalancer.scenario.files import Files, read_files
+from rebalancer.scenario.gaps import Gaps
+from rebalancer.scenario.places import Places
+from rebalancer.scenario.sections import SolveOptions
+from rebalancer.scenario.warnings import warnings_of
+from rebalancer.specs.entries import Constraint, Goal, check_entries
+
+#: The same unknown name more often than this is reported once.
+_MOST_ALIKE = 3
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario that has no fault.
+
+    Parameters
+    ----------
+    problem : Problem
+    goals : list of Goal
+    constraints : list of Constraint
+        Those of included files first; their paths say where they stand.
+    solve : SolveOptions
+    plan : mapping
+        The sections ``plan`` of all files.
+    files : list of str
+        Every file that was read, the scenario file first.
+    warnings : list of Fault
+        What is legal but surprising, with its place.
+    """
+
+    problem: Problem
+    goals: list[Goal]
+    constraints: list[Constraint]
+    solve: SolveOptions
+    plan: Mapping[str, Any]
+    files: list[str]
+    warnings: list[Fault]
+    places: Places = field(repr=False, compare=False)
+
+    def locate(self, fault: Fault) -> Fault:
+        """Return a fault whose path starts with that of a goal or constraint with file, line and column."""
+        return self.places.locate(fault)
+
+
+def load(path: str | os.PathLike[str]) -> Scenario:
+    """Read a scenario file with all that it includes and its tables.
+
+    Parameters
+    ----------
+    path : path
+        The YAML file.
+
+    Raises
+    ------
+    InputError
+        With every fault of every file, each with file, line, column and, where there is one, what was probably meant;
+        sorted by place.
+    """
+    files = read_files(os.fspath(path))
+    assembly = Assembly(files)
+    problem = assembly.build()
+    faults = [*files.faults, *map(files.places.locate, assembly.faults)]
+    read = _entries(files, faults)
+    faults += [files.places.locate(fault) for fault in _entry_faults(problem, read)]
+    plan = _plan(files, faults)
+    found = _tidied(faults, assembly.gaps)
+    if found:
+        raise InputError(found)
+    goals = [entry.entry for entry in read if isinstance(entry.entry, Goal)]
+    constraints = [entry.entry for entry in read if isinstance(entry.entry, Constraint)]
+    warnings = warnings_of(problem, goals, constraints, assembly.stated)
+    located = _sorted({_key(fault): fault for fault in map(files.places.locate, warnings)}.values())
+    return Scenario(problem, goals, constraints, files.scenario.solve, plan, files.paths, located, files.places)
+
+
+def _entries(files: Files, faults: list[Fault]) -> list[ReadEntry]:
+    read: list[ReadEntry] = []
+    found: list[Fault] = []
+    for file in (*files.included, files.main):
+        for section, raw in (("constraints", file.content.constraints), ("goals", file.content.goals)):
+            read += read_entries(section, raw, file.document, file.prefix, files.scenario.policy, found)
+    faults += map(files.places.locate, found)
+    return read
+
+
+def _entry_faults(problem: Problem, read: list[ReadEntry]) -> list[Fault]:
+    """Return what is wrong with the entries on the problem."""
+    sound = [entry.entry for entry in read if entry.sound]
+    goals = [entry for entry in sound if isinstance(entry, Goal)]
+    constraints = [entry for entry in sound if isinstance(entry, Constraint)]
+    faults: list[Fault] = list(check_entries(problem, goals, constraints))
+    for repaired in (entry.entry for entry in read if not entry.sound):
+        try:
+            if isinstance(repaired, Goal):
+                faults += check_entries(problem, [repaired], [])
+            else:
+                faults += check_entries(problem, [], [repaired])
+        except Exception:
+            continue
+    return faults
+
+
+def _plan(files: Files, faults: list[Fault]) -> dict[str, Any]:
+    plan: dict[str, Any] = {}
+    for file in (*files.included, files.main):
+        for key, value in file.content.plan.items():
+            if key in plan:
+                message = f"'{key}' of the plan is stated twice, here and in an included file"
+                faults.append(files.places.locate(Fault("duplicate-name", message, (*file.prefix, "plan", key), key)))
+            plan.setdefault(key, value)
+    return plan
+
+
+def _tidied(faults: Iterable[Fault], gaps: Gaps) -> list[Fault]:
+    """Return the faults sorted by place, without followers and repetitions."""
+    own = [fault for fault in faults if not gaps.hides(fault)]
+    unique = _sorted({_key(fault): fault for fault in own}.values())
+    alike: dict[tuple[str, Any], list[Fault]] = {}
+    for fault in unique:
+        if fault.code == "unknown-name":
+            alike.setdefault((fault.kind or "", str(fault.value)), []).append(fault)
+    out = []
+    for fault in unique:
+        same = alike.get((fault.kind or "", str(fault.value)), []) if fault.code == "unknown-name" else []
+        if len(same) > _MOST_ALIKE:
+            if fault is not same[0]:
+                continue
+            fault = replace(fault, message=f"{fault.message} (and {len(same) - 1} more times)")
+        out.append(fault)
+    return out
+
+
+def _key(fault: Fault) -> tuple[Any, ...]:
+    return fault.file, fault.line, fault.column, fault.code, fault.message
+
+
+def _sorted(faults: Iterable[Fault]) -> list[Fault]:
+    return sorted(faults, key=lambda fault: (fault.file or "", fault.line or 0, fault.column or 0))

@@ -1,0 +1,154 @@
+"""The JSON schema of scenario files, for editors that complete and check YAML while it is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import models_json_schema
+
+from rebalancer.scenario.document import SYNONYMS
+from rebalancer.scenario.sections import (
+    ConstraintOptions,
+    DynamicAmounts,
+    GoalOptions,
+    IncludedFile,
+    LongAmounts,
+    ScenarioFile,
+)
+from rebalancer.specs import registry
+from rebalancer.specs.base import Spec
+from rebalancer.specs.fields import Limit
+
+_REF = "#/definitions/{model}"
+#: A name may look like a number or a truth value; editors read such text as one.
+_NAME = ["string", "number", "boolean"]
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema (draft 7, which editors understand best), with every spec of the catalogue.
+
+    One schema serves scenario files and the files they include: every section is optional.
+    """
+    specs = {key: registry.get(key) for key in registry.keys()}  # noqa: SIM118 - not a mapping
+    models: list[type[BaseModel]] = [ScenarioFile, ConstraintOptions, GoalOptions, LongAmounts, DynamicAmounts, Limit]
+    pairs = [(model, "validation") for model in (*models, *specs.values())]
+    _, generated = models_json_schema(pairs, by_alias=False, ref_template=_REF)  # type: ignore[arg-type]
+    definitions: dict[str, Any] = {name: _adapted(schema) for name, schema in generated["$defs"].items()}
+    constraints = {key: spec for key, spec in specs.items() if spec.is_constraint()}
+    goals = {key: spec for key, spec in specs.items() if spec.is_goal()}
+    definitions["Constraint"] = _entry(definitions.pop("ConstraintOptions"), constraints, definitions)
+    definitions["Goal"] = _entry(definitions.pop("GoalOptions"), goals, definitions)
+    root = definitions.pop("ScenarioFile")
+    root["properties"]["constraints"] = _list_of("Constraint", root["properties"]["constraints"])
+    root["properties"]["goals"] = _list_of("Goal", root["properties"]["goals"])
+    root["properties"]["dimensions"] = _dimensions(root["properties"]["dimensions"])
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "rebalancer scenario",
+        "description": root.pop("description", ""),
+        **{key: value for key, value in root.items() if key != "title"},
+        "definitions": definitions,
+    }
+
+
+def sections() -> dict[str, bool]:
+    """Return every section of a scenario file, and whether an included file may hold it."""
+    return {name: name in IncludedFile.model_fields for name in ScenarioFile.model_fields}
+
+
+def _list_of(definition: str, section: dict[str, Any]) -> dict[str, Any]:
+    items = {"$ref": _REF.format(model=definition)}
+    return {"description": section.get("description", ""), "type": ["array", "null"], "items": items}
+
+
+def _dimensions(section: dict[str, Any]) -> dict[str, Any]:
+    amounts = {"anyOf": [{"$ref": _REF.format(model="LongAmounts")}, {"type": ["object", "null"]}]}
+    place = {
+        "type": "object",
+        "properties": {"dynamic": {"$ref": _REF.format(model="DynamicAmounts")}},
+        "additionalProperties": amounts,
+    }
+    return {"description": section.get("description", ""), "type": ["object", "null"], "additionalProperties": place}
+
+
+def _entry(options: dict[str, Any], specs: dict[str, type[Spec]], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a constraint or goal: one spec, under any of its spellings, and what stands beside it."""
+    properties, patterns = dict(options["properties"]), dict(options.get("patternProperties", {}))
+    for key, spec in specs.items():
+        reference = {"$ref": _REF.format(model=spec.__name__)}
+        definition = definitions[spec.__name__]
+        body = (
+            reference
+            if definition.get("required") or definition.get("allOf")
+            else {"anyOf": [reference, {"type": "null"}]}
+        )
+        properties[key] = {"description": definition.get("description", "").split("\n\n")[0], **body}
+        camel = to_camel(key)
+        others = {camel, f"{camel}Spec", f"{camel[0].upper()}{camel[1:]}Spec", f"{key}_spec"} - {key}
+        patterns[f"^({'|'.join(sorted(others))})$"] = reference
+    return {
+        "type": "object",
+        "description": options.get("description", ""),
+        "properties": properties,
+        "patternProperties": patterns,
+        "additionalProperties": False,
+        "minProperties": 1,
+    }
+
+
+def _adapted(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return pydantic's schema of a model as files may be written: both spellings of fields, names of any look."""
+    adapted: dict[str, Any] = _loosened(schema)
+    if "properties" not in adapted:
+        return adapted
+    patterns: dict[str, Any] = {}
+    spellings: dict[str, list[str]] = {}
+    for name, field in adapted["properties"].items():
+        field.pop("title", None)
+        others = list(_other_spellings(name))
+        spellings[name] = [name, *others]
+        if others:
+            patterns[f"^({'|'.join(others)})$"] = field
+    if patterns:
+        adapted["patternProperties"] = patterns
+    required = adapted.pop("required", [])
+    single = [name for name in required if len(spellings[name]) == 1]
+    if single:
+        adapted["required"] = single
+    several = [name for name in required if len(spellings[name]) > 1]
+    if several:
+        adapted["allOf"] = [{"anyOf": [{"required": [spelling]} for spelling in spellings[name]]} for name in several]
+    return adapted
+
+
+def _other_spellings(name: str) -> Iterator[str]:
+    if to_camel(name) != name:
+        yield to_camel(name)
+    for synonym, meant in SYNONYMS.items():
+        if meant == name:
+            yield synonym
+
+
+def _loosened(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_loosened(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("$ref") == _REF.format(model="Limit"):
+        rest = {key: value for key, value in schema.items() if key not in ("$ref", "default")}
+        return {**rest, "anyOf": [{"type": "number"}, {"$ref": schema["$ref"]}]}
+    out = {key: _loosened(value) for key, value in schema.items() if key not in ("default",) or _is_plain(value)}
+    if out.get("type") == "string" and "enum" not in out and "const" not in out:
+        out["type"] = _NAME
+    if out.get("type") == "object" and "properties" not in out:
+        out["type"] = ["object", "null"]
+    if out.get("type") == "array":
+        out["type"] = ["array", "null"]
+    return out
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool) or value is None

@@ -1,0 +1,218 @@
+"""What may stand in a scenario file: its sections and their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from rebalancer.problem import to_fraction
+from rebalancer.scenario.durations import parse_duration
+from rebalancer.specs.entries import Policy
+from rebalancer.specs.fields import Flag, Name, Number, Part, Whole, exact
+
+#: Most objects that one entry of ``unassigned`` may make.
+MOST_COPIES = 10_000_000
+_LARGEST_SEED = 2**31 - 1
+
+
+def _or(empty: Any) -> BeforeValidator:
+    """Read a key without a value (``goals:``) as an empty collection."""
+    return BeforeValidator(lambda value: empty if value is None else value)
+
+
+def _at_least(least: int, most: float = float("inf")) -> AfterValidator:
+    def check(value: Any) -> Any:
+        number = exact(value)
+        if number < least:
+            raise ValueError(f"out of range: expected {least} or more, got {float(number):g}")
+        if number > most:
+            raise ValueError(f"out of range: expected at most {most:g}, got {float(number):g}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _real(value: Any) -> float:
+    return float(to_fraction(value))
+
+
+def _above_zero(value: Any) -> Any:
+    step = exact(value)
+    if step <= 0:
+        raise ValueError(f"out of range: expected a step above zero, got {float(step):g}")
+    if (1 / step).denominator != 1:
+        raise ValueError(f"out of range: a step must be 1 divided by a whole number, such as 0.01, got {float(step):g}")
+    return value
+
+
+def _one_or_many(value: Any) -> Any:
+    return [] if value is None else value if isinstance(value, list | tuple) else [value]
+
+
+def _columns(value: Any) -> Any:
+    """Read a list of columns that are named like what they hold as a mapping."""
+    if value is None:
+        return {}
+    if isinstance(value, list | tuple):
+        for position, name in enumerate(value):
+            if not isinstance(name, str):
+                raise ValueError(f"expected names of columns, got {name!r}")
+            if name in value[:position]:
+                raise ValueError(f"the column '{name}' is listed twice")
+        return {name: name for name in value}
+    return value
+
+
+Names: TypeAlias = Annotated[tuple[Name, ...], _or(())]
+#: What the table holds -> column.
+Columns: TypeAlias = Annotated[
+    Mapping[Name, Name], BeforeValidator(_columns, json_schema_input_type=Mapping[str, str] | list[str])
+]
+Groups: TypeAlias = Annotated[Mapping[Name, Annotated[Mapping[Name, Names], _or({})]], _or({})]
+Engine: TypeAlias = Literal["auto", "cpsat", "local_search", "neighbourhood"]
+
+
+class SolveOptions(Part):
+    """How to solve, unless the caller says otherwise."""
+
+    engine: Annotated[Engine, BeforeValidator(lambda value: str(value) if isinstance(value, str) else value)] = Field(
+        "auto", description="What searches."
+    )
+    time_limit: Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str | float)] = Field(
+        60.0, description="Seconds, or a duration such as 60s, 5m, 1h30m."
+    )
+    gap: Annotated[float, BeforeValidator(_real), _at_least(0)] = Field(
+        0.0, description="Stop when every position is proven this close, relative to its value."
+    )
+    seed: Annotated[Whole, _at_least(0, _LARGEST_SEED)] = Field(0, description="The same seed gives the same choices.")
+    workers: Annotated[Whole, _at_least(1, 1024)] = Field(2, description="How many searchers.")
+    deterministic: Flag = Field(False, description="The same answer on every run, whatever the threads.")
+
+
+class TableFile(Part):
+    """A table of objects, of containers, or of the items of a scope."""
+
+    file: Name = Field(description="CSV or Parquet, relative to the scenario file.")
+    key: Name = Field(description="The column with the names.")
+    container: Name | None = Field(
+        None, description="Of objects: the column with the container of each; an empty field means unplaced."
+    )
+    dimensions: Columns = Field({}, description="Dimension: column. A list where both have the same names.")
+    partitions: Columns = Field(
+        {}, description="Of objects: partition: column with the group of each; an empty field means none."
+    )
+    scopes: Columns = Field(
+        {}, description="Of containers: scope: column with the item of each; an empty field means none."
+    )
+    attributes: Columns = Field({}, description="Attribute: column.")
+
+
+class Unassigned(Part):
+    """Objects that are in no container."""
+
+    name: Name = Field(description="The object; with a count, web makes web-0, web-1, …")
+    count: Annotated[Whole, _at_least(1, MOST_COPIES)] | None = Field(
+        None, description="How many objects of this kind."
+    )
+    dimensions: Annotated[Mapping[Name, Any], _or({})] = Field({}, description="Dimension: what each of them uses.")
+    partitions: Annotated[Mapping[Name, Annotated[tuple[Name, ...], BeforeValidator(_one_or_many)]], _or({})] = Field(
+        {}, description="Partition: the group, or list of groups, that each of them is in."
+    )
+    attributes: Annotated[Mapping[Name, Any], _or({})] = Field({}, description="Attribute: value.")
+
+
+class DynamicAmounts(Part):
+    """What objects use depending on the scope item they are in."""
+
+    scope: Name = Field(description="Scope whose items decide.")
+    default: Any = Field(0, description="For all pairs that are not listed, and outside the scope.")
+    values: Annotated[Mapping[Name, Annotated[Mapping[Name, Any], _or({})]], _or({})] = Field(
+        {}, description="Item: object: value."
+    )
+
+
+class LongAmounts(Part):
+    """The long form of what objects use or scope items offer."""
+
+    default: Any = Field(None, description="For all that are not listed.")
+    values: Annotated[Mapping[Name, Any], _or({})] = Field({}, description="Name: value.")
+
+
+def _unassigned(value: Any) -> Any:
+    return value if isinstance(value, Mapping) else {"name": value}
+
+
+class IncludedFile(Part):
+    """What an included file may add."""
+
+    include: Annotated[tuple[Name, ...], BeforeValidator(_one_or_many)] = Field(
+        (), description="Files to read before this one, relative to it."
+    )
+    scopes: Groups = Field({}, description="Scope: item: containers. A container may be in no item.")
+    partitions: Groups = Field({}, description="Partition: group: objects. Groups may overlap.")
+    constraints: Annotated[tuple[Any, ...], _or(())] = Field((), description="What must hold.")
+    goals: Annotated[tuple[Any, ...], _or(())] = Field((), description="What to minimise.")
+    plan: Annotated[Mapping[Name, Any], _or({})] = Field({}, description="How moves are ordered and carried out.")
+
+
+class ScenarioFile(IncludedFile):
+    """A scenario: what is where, and what a good placement is."""
+
+    object: Name = Field("object", description="What is placed.")
+    container: Name = Field("container", description="Where it is placed.")
+    assignment: Annotated[Mapping[Name, Names], _or({})] = Field(
+        {}, description="Container: its objects. List every container, empty ones too."
+    )
+    unassigned: Annotated[tuple[Annotated[Unassigned, BeforeValidator(_unassigned)], ...], _or(())] = Field(
+        (), description="Objects in no container."
+    )
+    dimensions: Annotated[Mapping[Name, Annotated[Mapping[Name, Any], _or({})]], _or({})] = Field(
+        {}, description="Dimension: where it lives (the objects, the containers, a scope, or 'dynamic'): values."
+    )
+    attributes: Annotated[
+        Mapping[Name, Annotated[Mapping[Name, Annotated[Mapping[Name, Any], _or({})]], _or({})]], _or({})
+    ] = Field({}, description="Objects or containers: name: attribute: value.")
+    tables: Annotated[Mapping[Name, Annotated[tuple[TableFile, ...], BeforeValidator(_one_or_many)]], _or({})] = Field(
+        {}, description="Objects, containers or a scope: the table, or list of tables, that states them."
+    )
+    policy: Policy = Field(Policy.DEFAULT, description="For all constraints that name none.")
+    solve: Annotated[SolveOptions, _or({})] = Field(
+        SolveOptions(), description="How to solve, unless the caller says otherwise."
+    )
+    resolution: Annotated[Mapping[Name, Annotated[Number, AfterValidator(_above_zero)]], _or({})] = Field(
+        {}, description="Dimension: the step to which its values are rounded."
+    )
+
+
+class ConstraintOptions(Part):
+    """What may stand beside the spec of a constraint."""
+
+    name: Name | None = Field(None, description="Name in results and messages.")
+    policy: Policy | None = Field(None, description="What to do if the initial assignment breaks it.")
+    invalid_cost: Annotated[Number, _at_least(0)] = Field(
+        Fraction(100), description="What a violation of 1 costs while it is being fixed."
+    )
+    invalid_state: Annotated[Number, _at_least(0)] = Field(
+        Fraction(10000), description="What a broken component costs while it is being fixed."
+    )
+    tuple_pos_if_broken: Annotated[Whole, _at_least(0)] = Field(
+        0, description="Position of the fix-it goal in the objective."
+    )
+
+
+class GoalOptions(Part):
+    """What may stand beside the spec of a goal."""
+
+    name: Name | None = Field(None, description="Name in results and messages.")
+    weight: Number = Field(Fraction(1), description="Factor within its position.")
+    tuple_pos: Annotated[Whole, _at_least(0)] = Field(
+        0, description="Position in the objective: lower ones come first."
+    )
+
+
+def is_long_form(value: Mapping[str, Any]) -> bool:
+    """Return whether what stands below a dimension is the long form: ``values`` holds a mapping, which no amount is."""
+    return isinstance(value.get("values"), Mapping) or set(value) == {"default", "values"}

@@ -1,0 +1,99 @@
+"""The command in a process of its own: signals, pipes, purity of stdout."""
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import SCENARIO, process, written
+
+#: An engine that reports an improvement, then searches until it is told to stop.
+ENDLESS = """
+import numpy as np
+from rebalancer import engines
+from rebalancer.engines.base import Answer, Progress, Status
+
+class Endless:
+    name = "endless"
+
+    def solve(self, model, request):
+        request.on_progress(Progress(0.1, 0, 1.0, None, None))
+        assert request.stop.wait(120), "nobody stopped it"
+        return Answer(Status.FEASIBLE, np.array([1, 0, 0], np.int32), (None,) * model.positions, None, "endless")
+
+engines.get = lambda name: Endless()
+"""
+
+#: An engine that does not listen.
+DEAF = ENDLESS.replace("request.stop.wait(120)", "__import__('threading').Event().wait(120)")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_the_best_so_far(tmp_path: Path, number: int) -> None:
+    folder = tmp_path / "out"
+    running = process("solve", written(tmp_path, SCENARIO), "--json", "-o", folder, program=ENDLESS)
+    wait_for("position 0  objective 1", running)
+    running.send_signal(number)
+    out, _ = running.communicate(timeout=60)
+    assert running.returncode == 0
+    data = json.loads(out)
+    assert (data["status"], len(data["moves"])) == ("FEASIBLE", 1)
+    assert json.loads((folder / "result.json").read_text(encoding="utf-8")) == data
+
+
+def test_a_second_interrupt_gives_up(tmp_path: Path) -> None:
+    running = process("solve", written(tmp_path, SCENARIO), "-o", tmp_path / "out", program=DEAF)
+    wait_for("position 0", running)
+    running.send_signal(signal.SIGINT)
+    wait_for("interrupt again to give up", running)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_real_engine(tmp_path: Path) -> None:
+    running = process("solve", written(tmp_path, SCENARIO), "--json", "--time-limit", "60s")
+    out, err = running.communicate(timeout=120)
+    assert running.returncode == 0, err
+    data = json.loads(out)
+    assert data["status"] == "OPTIMAL"
+    assert len(data["moves"]) == 1
+    assert "objective" in err, "one line per improvement"
+
+
+def test_quiet_is_quiet(tmp_path: Path) -> None:
+    running = process("solve", written(tmp_path, SCENARIO), "--quiet", "--json")
+    out, err = running.communicate(timeout=120)
+    assert (running.returncode, err) == (0, "")
+    assert json.loads(out)["status"] == "OPTIMAL"
+
+
+def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:
+    running = process("schema")
+    assert running.stdout is not None
+    running.stdout.close()
+    assert running.stderr is not None
+    assert "Traceback" not in running.stderr.read()
+    running.wait(timeout=60)
+
+
+def test_a_name_that_stdout_cannot_encode(tmp_path: Path) -> None:
+    path = written(tmp_path, SCENARIO.replace("t0", "\u8868"))
+    running = process("solve", path, "--quiet", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    out, err = running.communicate(timeout=120)
+    assert running.returncode == 0, err
+
+
+def wait_for(text: str, running: "subprocess.Popen[str]") -> None:
+    """Read stderr up to the line that holds a text."""
+    assert running.stderr is not None
+    for line in running.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"the command ended without {text!r}")
