@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 DEMO := scenarios/google-a1-5/scenario.yaml
-DEMO_TIME ?= 45s
+DEMO_TIME ?= 20s
 
 # The first interpreter that is new enough and can make an environment.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.14 python; do \

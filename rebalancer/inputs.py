@@ -14,7 +14,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.problem import UNPLACED, Column, Fault, FaultList, InputError, Names, Path, Problem, unknown_name
+from rebalancer.problem import UNPLACED, Column, Fault, FaultList, InputError, Path, Problem, unknown_name
+from rebalancer.problem.errors import MOST_REPORTED
 
 #: container -> objects, object -> container, or a pandas Series or DataFrame object -> container.
 AssignmentLike: TypeAlias = "Mapping[str, Iterable[str]] | Mapping[str, str | None] | Any"
@@ -23,8 +24,6 @@ ValuesLike: TypeAlias = "Mapping[str, Any] | Any"
 #: group -> members, or a pandas Series or DataFrame member -> group.
 GroupsLike: TypeAlias = "Mapping[str, Iterable[str]] | Any"
 
-#: Faults of one kind in one table that are reported one by one; the rest is counted.
-_REPORTED = 100
 #: Names listed in one message.
 _LISTED = 10
 
@@ -149,12 +148,10 @@ def indices(placements: Placements, problem: Problem) -> NDArray[np.int32]:
     unplaced = np.fromiter(map(_is_none, placements.containers), np.bool_, len(placements.containers))
     unknown_objects, unknown_containers = np.flatnonzero(obj < 0), np.flatnonzero((container < 0) & ~unplaced)
     path_of = placements.path_of
-    _report_unknown(faults, problem.object_name, placements.objects, problem.objects, unknown_objects, path_of)
-    _report_unknown(
-        faults, problem.container_name, placements.containers, problem.containers, unknown_containers, path_of
-    )
+    faults.unknown_rows(problem.object_name, placements.objects, problem.objects, unknown_objects, path_of)
+    faults.unknown_rows(problem.container_name, placements.containers, problem.containers, unknown_containers, path_of)
     count = np.bincount(obj[obj >= 0], minlength=len(problem.objects))
-    for again in np.flatnonzero(count > 1)[:_REPORTED].tolist():
+    for again in np.flatnonzero(count > 1)[:MOST_REPORTED].tolist():
         row = int(np.flatnonzero(obj == again)[1])
         name = problem.objects[again]
         faults.report(
@@ -163,7 +160,9 @@ def indices(placements: Placements, problem: Problem) -> NDArray[np.int32]:
     missing = count == 0
     if placements.contents is not None:
         missing &= problem.initial != UNPLACED
-        for row in [row for row, name in enumerate(placements.listed) if name not in problem.containers][:_REPORTED]:
+        for row in [row for row, name in enumerate(placements.listed) if name not in problem.containers][
+            :MOST_REPORTED
+        ]:
             name = placements.listed[row]
             if name not in {placements.containers[at] for at in unknown_containers.tolist()}:
                 faults.append(unknown_name(problem.container_name, name, problem.containers, ("assignment", name)))
@@ -181,15 +180,6 @@ def _missing(problem: Problem, missing: NDArray[np.intp]) -> Fault:
     listed = ", ".join(f"'{name}'" for name in names)
     message = f"the assignment lacks {listed}{rest}; every {problem.object_name} needs its {problem.container_name}"
     return Fault("missing-object", message, ("assignment",), names)
-
-
-def _report_unknown(
-    faults: FaultList, what: str, names: list[Any], known: Names, rows: NDArray[np.intp], path_of: Callable[[int], Path]
-) -> None:
-    for row in rows[:_REPORTED].tolist():
-        faults.append(unknown_name(what, names[row], known, path_of(row)))
-    if len(rows) > _REPORTED:
-        faults.report("unknown-name", f"{len(rows) - _REPORTED} more unknown {what}s", ("assignment",))
 
 
 # -- values of names --------------------------------------------------------------------------------------------------
@@ -323,7 +313,7 @@ def _check_text(names: list[Any], what: str, path: Path, path_of: Callable[[int]
             faults.report(
                 "wrong-type", f"a name of a {what} must be text, got {name!r} ({type(name).__name__})", where, name
             )
-        if len(faults) >= _REPORTED:
+        if len(faults) >= MOST_REPORTED:
             break
     faults.raise_if_any()
 
@@ -334,7 +324,7 @@ def _check_unique(keys: Any, names: list[str], what: str, path: Path) -> None:
         raise InputError(
             [
                 Fault("duplicate-name", f"{what} '{names[row]}' is listed twice", (*path, row), names[row])
-                for row in repeated[:_REPORTED].tolist()
+                for row in repeated[:MOST_REPORTED].tolist()
             ]
         )
 

@@ -127,7 +127,7 @@ def _engine(name: str) -> Engine:
         return engines.get(name)
     except KeyError:
         known = list(engines.NAMES)
-        raise InputError([unknown_name("engine", name, known, ("solve", "engine"))]) from None
+        raise InputError([unknown_name("engine", name, known, ("engine",))]) from None
 
 
 class _Watch:

@@ -288,12 +288,21 @@ class Rebalancer:
             With everything that is wrong with the problem, or with the specs on it.
         """
         if self._model is None:
+            from rebalancer.model import GridTooLarge
             from rebalancer.specs.compiler import compile_model
 
             problem = self.problem
-            check_entries(problem, self._goals, self._constraints).raise_if_any()
             began = time.monotonic()
-            self._model = compile_model(problem, self._goals, self._constraints)
+            try:
+                check_entries(problem, self._goals, self._constraints).raise_if_any()
+                self._model = compile_model(problem, self._goals, self._constraints)
+            except GridTooLarge as error:
+                message = f"the specs need a table of {error}, which is too large"
+                raise InputError([Fault("too-large", message)]) from error
+            except InputError as error:
+                if self._scenario is None:
+                    raise
+                raise InputError(map(self._scenario.locate, error.faults)) from None
             stated = len(self._goals) + len(self._constraints)
             log.info("compiled %d goals and constraints in %.2f s", stated, time.monotonic() - began)
         return self._model

@@ -1,9 +1,12 @@
 """What the pages say is run: their scenarios load and score as the comments beside them claim, their Python runs."""
 
+import json
 import re
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
 from rebalancer import Rebalancer
 
@@ -46,3 +49,19 @@ def test_the_quick_start_scenario_is_solved(tmp_path: Path) -> None:
     assert solution.status.value == "OPTIMAL"
     assert solution.goals["final"].tolist() == [1.0]
     assert solution.constraints["final_violation"].tolist() == [0.0]
+
+
+def test_the_committed_schema_is_the_one_that_the_command_prints() -> None:
+    from rebalancer.scenario.schema import json_schema
+
+    committed = json.loads((ROOT / "docs" / "scenario.schema.json").read_text(encoding="utf-8"))
+    assert committed == json.loads(json.dumps(json_schema())), "rebalance schema > docs/scenario.schema.json"
+
+
+FILES = sorted([*(ROOT / "scenarios").glob("*/*.yaml"), *(ROOT / "specs").glob("*.yaml")])
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_editors_accept_every_scenario_of_the_repository(file: Path) -> None:
+    schema = json.loads((ROOT / "docs" / "scenario.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(yaml.safe_load(file.read_text(encoding="utf-8")), schema)

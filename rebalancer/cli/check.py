@@ -8,7 +8,7 @@ import click
 
 from rebalancer.cli import faults
 from rebalancer.cli.options import common, scenario_argument
-from rebalancer.cli.scenario_file import of_file, read_scenario
+from rebalancer.cli.scenario_file import read_scenario
 
 if TYPE_CHECKING:
     from rebalancer.model import Model
@@ -26,8 +26,7 @@ def command(scenario: str, as_json: bool) -> int:
     from rebalancer.solver import Rebalancer
 
     read = read_scenario(scenario, warn=not as_json)
-    with of_file(scenario):
-        model = Rebalancer.from_scenario(read).model
+    model = Rebalancer.from_scenario(read).model
     found = summary(read, model)
     if as_json:
         faults.print_json({"errors": [], "warnings": [faults.record(warning) for warning in read.warnings], **found})

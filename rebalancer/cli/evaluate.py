@@ -10,7 +10,7 @@ import click
 from rebalancer.cli import faults
 from rebalancer.cli.assignment_file import AssignmentFile
 from rebalancer.cli.options import common, scenario_argument
-from rebalancer.cli.scenario_file import of_file, read_scenario
+from rebalancer.cli.scenario_file import read_scenario
 
 
 @click.command(name="evaluate")
@@ -28,7 +28,7 @@ def command(scenario: str, assignment: str | None, as_json: bool) -> int:
 
     read = read_scenario(scenario)
     table = None if assignment is None else AssignmentFile(assignment, read.problem)
-    with of_file(scenario), nullcontext() if table is None else table.located():
+    with nullcontext() if table is None else table.located():
         evaluation = Rebalancer.from_scenario(read).evaluate(None if table is None else table.frame)
     if as_json:
         faults.print_json({**evaluation.to_json(), "worsened": list(evaluation.worsened)})

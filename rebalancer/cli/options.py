@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
+from rebalancer.problem.errors import nearest
+
 # Generic for type checkers; at run time only in newer versions.
 if TYPE_CHECKING:
     _Number: TypeAlias = click.ParamType[float]
+    _Text: TypeAlias = click.ParamType[str]
 else:
-    _Number = click.ParamType
+    _Number = _Text = click.ParamType
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -48,6 +51,22 @@ class Share(_Number):
         if not re.fullmatch(r"\d*\.?\d+([eE][-+]?\d+)?\s*%?", text):
             self.fail(f"{value!r} is not a share; write 0.01 or 1%", param, ctx)
         return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+
+
+class EngineName(_Text):
+    """The name of an engine."""
+
+    name = "engine"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name as it is."""
+        from rebalancer.engines import NAMES
+
+        if value not in NAMES:
+            close = nearest(str(value), NAMES)
+            hint = f"did you mean '{close}'?" if close else f"there is {', '.join(NAMES)}"
+            self.fail(f"unknown engine '{value}'; {hint}", param, ctx)
+        return str(value)
 
 
 scenario_argument = click.argument("scenario", metavar="SCENARIO", type=click.Path())

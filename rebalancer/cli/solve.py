@@ -11,9 +11,9 @@ import click
 from rebalancer.cli import exits, faults
 from rebalancer.cli.assignment_file import AssignmentFile
 from rebalancer.cli.interrupts import kept_answers
-from rebalancer.cli.options import Duration, Share, common, scenario_argument
+from rebalancer.cli.options import Duration, EngineName, Share, common, scenario_argument
 from rebalancer.cli.output import OutputFolder, write_solution
-from rebalancer.cli.scenario_file import of_file, read_scenario
+from rebalancer.cli.scenario_file import read_scenario
 
 
 @click.command(name="solve")
@@ -28,7 +28,7 @@ from rebalancer.cli.scenario_file import of_file, read_scenario
 @click.option(
     "--time-limit", metavar="TIME", type=Duration(), help="Such as 60s or 5m; otherwise as SCENARIO says, or 60s."
 )
-@click.option("--engine", metavar="NAME", help="auto or cpsat; otherwise as SCENARIO says, or auto.")
+@click.option("--engine", metavar="NAME", type=EngineName(), help="auto or cpsat; otherwise as SCENARIO says, or auto.")
 @click.option("--gap", metavar="SHARE", type=Share(), help="Relative gap at which to stop, such as 0.01 or 1%.")
 @click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Seed of the search.")
 @click.option("--workers", metavar="N", type=click.IntRange(min=1), help="How many searchers.")
@@ -67,7 +67,7 @@ def command(
         read = read_scenario(scenario)
         table = None if start is None else AssignmentFile(start, read.problem)
         folder = None if output is None else stack.enter_context(OutputFolder(output))
-        with of_file(scenario), nullcontext() if table is None else table.located(), reporter(quiet) as progress:
+        with nullcontext() if table is None else table.located(), reporter(quiet) as progress:
             solution = Rebalancer.from_scenario(read).solve(
                 engine=engine,
                 time_limit=time_limit,

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rebalancer.model import Model
 
 
-class Status(str, Enum):
+class Status(StrEnum):
     """How far a search got."""
 
     OPTIMAL = "OPTIMAL"

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.model.cells import Cells, Extremum, Family, Function, Gather, Gathering, Map, Reduce, Tally, Term
-from rebalancer.model.evaluate import CellValues, evaluate_cells
-from rebalancer.model.grid import Grid
+from rebalancer.model.evaluate import CellValues, add_up, evaluate_cells
+from rebalancer.model.grid import Grid, reduce_sum
 from rebalancer.model.param import Param, rational_gcd
 from rebalancer.problem import DynamicValues, FixedPoint, Problem, fix
 from rebalancer.problem.numbers import IntArray, Overflow
@@ -24,6 +24,8 @@ EXACT_LIMIT = 2**52
 ROUNDED_LIMIT = 2**40
 #: Where coefficients have to be rounded, they keep at least this many bits.
 COEFFICIENT_BITS = 20
+#: Single cells of different units are first cut to the first of these, and added up in a unit in which they stay below the second.
+SCALAR_LIMIT, SCALED_LIMIT = 2**36, 2**44
 #: What is squared stays below the first, its square below the second.
 SQUARED_LIMIT = 2**28
 SQUARE_LIMIT = 2**46
@@ -60,10 +62,40 @@ class ModelBuilder:
         self.cells: list[Cells] = []
         self._tallies: dict[tuple[Any, ...], Tally] = {}
         self._initial: CellValues | None = None
+        #: By index: the magnitudes of all cells together never exceed this. Far less than each at its largest, as an object is in one place only.
+        self._sums: dict[int, int] = {}
 
     def _add(self, cells: Cells) -> Cells:
         self.cells.append(cells)
+        self._sums[cells.index] = min(cells.groups * cells.items * cells.largest, *self._sum_bounds(cells))
         return cells
+
+    def _sum_bounds(self, cells: Cells) -> list[int]:
+        """Return bounds on the sum of the magnitudes of all cells, from what they are made of."""
+        if isinstance(cells, Reduce):
+            factor = int(cells.coef.largest_magnitude())
+            return [factor * self._sums[cells.source.index]]
+        if isinstance(cells, Gather):
+            often = np.unique(cells.group * cells.source.items + cells.item, return_counts=True)[1].max(initial=0)
+            return [int(often) * self._sums[cells.source.index]]
+        if isinstance(cells, Extremum):
+            return [sum(self._sums[source.index] for source in cells.inputs)]
+        if not isinstance(cells, Map):
+            return [cells.groups * cells.items * cells.largest]
+        positive = cells.function in (Function.HINGE, Function.STEP)
+        x = _magnitudes(cells.const, cells.groups, cells.items, positive)
+        for term in cells.terms:
+            least, most = _extremes(term.coef)
+            if positive and ((most <= 0 and term.cells.low >= 0) or (least >= 0 and term.cells.high <= 0)):
+                continue
+            repeats = (cells.groups * cells.items) // max(1, term.cells.groups * term.cells.items)
+            x += max(abs(least), abs(most)) * self._sums[term.cells.index] * repeats
+        divisor = max(1, _extremes(cells.divisor)[0])
+        if cells.function is Function.SQUARE:
+            x *= max(abs(cells.x_low), abs(cells.x_high))
+        if cells.function is Function.CEIL:
+            return [x // divisor + cells.groups * cells.items]
+        return [x if divisor == 1 else 2 * x // divisor]  # rounding to the nearest at most doubles
 
     # -- leaves -----------------------------------------------------------------------------------------------------
 
@@ -128,17 +160,15 @@ class ModelBuilder:
         if dynamic is None:
             kept = np.flatnonzero(weights)
             group, member, weights = group[kept], member[kept], weights[kept]
-            up = np.bincount(group, np.maximum(weights, 0), groups) if len(group) else np.zeros(1)
-            down = np.bincount(group, np.minimum(weights, 0), groups) if len(group) else np.zeros(1)
-            low, high = int(down.min(initial=0)), int(up.max(initial=0))
+            least, most = np.minimum(weights, 0), np.maximum(weights, 0)
         else:
-            extreme = np.append(dynamic.value, dynamic.default)
-            most = int(np.bincount(group, minlength=groups).max(initial=0))
-            low, high = min(0, int(extreme.min())) * most, max(0, int(extreme.max())) * most
+            least, most = _dynamic_range(dynamic, member, len(self.problem.objects))
+        low, high = int(add_up(group, least, groups).min(initial=0)), int(add_up(group, most, groups).max(initial=0))
         dynamic_item = self.problem.scopes[dynamic.scope].item_of if dynamic is not None else None
         tally = Tally(len(self.cells), groups, items, Fraction(1, known.scale), low, high, Fraction(0), group, member, weights, dynamic, dynamic_item, item_of,
                       Family(family), item_of[self.problem.origin])
         self.cells.append(tally)
+        self._sums[tally.index] = int(np.maximum(-least, most).sum(dtype=object)) if len(member) else 0
         return tally
 
     def initial_amounts(self, tally: Tally) -> Param:
@@ -149,8 +179,7 @@ class ModelBuilder:
         weight = tally.weight_at(rows, place, len(self.problem.objects))
         kept = item >= 0
         key, slot = np.unique(tally.group[kept] * tally.items + item[kept], return_inverse=True)
-        values = np.zeros(len(key), np.int64)
-        np.add.at(values, slot, weight[kept])
+        values = add_up(slot.astype(np.int64), weight[kept], len(key))
         return Param(Grid(tally.groups, tally.items, np.zeros((1, 1), np.int64), None, key, values), tally.unit)
 
     def amount(
@@ -220,6 +249,7 @@ class ModelBuilder:
         low, high = max(0, cells.low), min(most, cells.high)
         tight = replace(cells, low=low, high=high, x_low=low, x_high=high)
         self.cells[cells.index] = tight
+        self._sums[cells.index] = min(self._sums[cells.index], tight.groups * tight.items * tight.largest)
         return tight
 
     def located(self, item_of: NDArray[np.int32], items: NDArray[Any], member: NDArray[Any], value: Sequence[Fraction]) -> Cells:
@@ -275,7 +305,9 @@ class ModelBuilder:
     def square(self, x: Cells) -> Cells:
         """Return x²."""
         if isinstance(x, Map) and x.function is Function.IDENTITY:
-            return self._map(Function.SQUARE, [(term.cells, term.exact) for term in x.terms], x.exact_const, SQUARED_LIMIT)
+            terms = [(term.cells, term.exact) for term in x.terms]
+            if self._unit_of(terms, x.exact_const, SQUARED_LIMIT, [])[0] is not None:
+                return self._map(Function.SQUARE, terms, x.exact_const, SQUARED_LIMIT)
         return self._map(Function.SQUARE, [(self.rounded(x, SQUARED_LIMIT), 1)], 0, SQUARED_LIMIT)
 
     def rounded(self, x: Cells, limit: int) -> Cells:
@@ -295,33 +327,56 @@ class ModelBuilder:
             return self._finish(function, x.groups, x.items, x.terms, x.const, x.exact_const, x.x_unit, x.x_low, x.x_high, x.error, None)
         return self._map(function, [(x, 1)], 0, EXACT_LIMIT)
 
-    def _map(self, function: Function, terms: Sequence[tuple[Cells, Amount]], const: Amount, limit: int, divisor: Param | None = None) -> Cells:
+    def _map(self, function: Function, terms: Sequence[tuple[Cells, Amount]], const: Amount, limit: int, divisor: Param | None = None, finest: Fraction | None = None) -> Cells:
         given = [(cells, as_param(coef)) for cells, coef in terms]
-        given = [(cells, coef) for cells, coef in given if not coef.is_zero]
+        given = [(cells, coef) for cells, coef in given if not coef.is_zero and cells.largest]
         offset = as_param(const)
         shapes = [(cells.groups, cells.items) for cells, _ in terms] + [(p.grid.groups, p.grid.items) for p in (offset, *(coef for _, coef in given))]
         if divisor is not None:
             shapes.append((divisor.grid.groups, divisor.grid.items))
         groups, items = (_common([shape[axis] for shape in shapes]) for axis in (0, 1))
-        unit, error = self._unit_of(given, offset, limit, divisor)
+        others = [known for known in (divisor.unit if divisor is not None else None, finest) if known is not None]
+        unit, error = self._unit_of(given, offset, limit, others)
+        if unit is None and function is Function.IDENTITY and groups * items == 1:
+            return self._scalar(given, offset)
         if unit is None:  # neither coefficients nor constant can be exact: coarser inputs, so that both keep enough digits
             room = limit >> (COEFFICIENT_BITS + max(1, len(given)).bit_length())
             given = [(self.rounded(cells, room), coef) for cells, coef in given]
             size = _size(given, offset)
-            unit = Fraction(2) ** math.ceil(math.log2(size) - math.log2(limit) + 1)
-            error = sum((coef.largest() * cells.error + unit * cells.largest / 2 for cells, coef in given), unit)
+            unit = Fraction(2) ** math.ceil(_log2(size) - math.log2(limit) + 1)
+            error = sum((_error(cells, coef) + unit * cells.largest / 2 for cells, coef in given), unit + offset.slack)
         integer_terms = tuple(Term(cells, coef.scaled(cells.unit).in_units(unit, "nearest"), coef) for cells, coef in given)
         integer_const = offset.in_units(unit, "up")
         low, high = _range(integer_terms, integer_const)
         return self._finish(function, groups, items, integer_terms, integer_const, offset, unit, low, high, error, divisor)
 
+    def _scalar(self, given: list[tuple[Cells, Param]], offset: Param) -> Cells:
+        """Return one linear form of single cells that have no common unit: each is rounded to it as a whole, ``round(x · p/q)``.
+
+        So the error is a share of the unit and not of each coefficient, however different the cells' ranges are.
+        """
+        given = [(self.rounded(cells, SCALAR_LIMIT), coef) for cells, coef in given]
+        unit = Fraction(2) ** (math.ceil(_log2(_size(given, offset))) - SCALED_LIMIT.bit_length() + 1)
+        error, terms = unit + offset.slack, []
+        for cells, coef in given:
+            factor = coef.unit * int(coef.grid.table[0, 0])
+            ratio = abs(factor) * cells.unit / unit
+            room = max(1, math.floor(2**60 / max(1, cells.largest)))
+            up, down = _ratio(ratio, room)
+            y = self._map(Function.ROUND, [(cells, up)], 0, 2**61, Param.constant(down * cells.unit))
+            error += _error(cells, coef) + unit / 2 + abs(ratio - Fraction(up, down)) * cells.largest * unit
+            terms.append(Term(y, Grid.constant(1, 1, 1 if factor > 0 else -1), Param.constant(factor / up)))
+        const = offset.in_units(unit, "up")
+        low, high = _range(tuple(terms), const)
+        return self._finish(Function.IDENTITY, 1, 1, tuple(terms), const, offset, unit, low, high, error, None)
+
     @staticmethod
-    def _unit_of(given: list[tuple[Cells, Param]], offset: Param, limit: int, divisor: Param | None) -> tuple[Fraction | None, Fraction]:
+    def _unit_of(given: list[tuple[Cells, Param]], offset: Param, limit: int, others: Sequence[Fraction] = ()) -> tuple[Fraction | None, Fraction]:
         """Return the unit in which the form is exact, or exact but for its constant, and its error; None where there is no such unit."""
         factors = [abs(coef.unit) * cells.unit for cells, coef in given]
         size = _size(given, offset)
-        error = sum((coef.largest() * cells.error for cells, coef in given), Fraction(0))
-        unit = rational_gcd(factors + ([] if offset.is_zero else [offset.unit]) + ([divisor.unit] if divisor is not None else []))
+        error = sum((_error(cells, coef) for cells, coef in given), offset.slack)
+        unit = rational_gcd(factors + ([] if offset.is_zero else [offset.unit]) + list(others))
         if size / unit <= limit:
             return unit, error
         fine = rational_gcd(factors)
@@ -347,7 +402,8 @@ class ModelBuilder:
             low, high, unit = (bottom + shift // 2) // shift, (top * top + shift // 2) // shift, unit * unit * shift
         elif function in (Function.CEIL, Function.ROUND):
             assert divisor is not None
-            by = divisor.in_units(unit, "nearest").map(lambda v: np.maximum(v, 1))
+            beyond = max(abs(low), abs(high)) + 1  # every larger divisor gives the same
+            by = divisor.in_units(unit, "nearest", beyond).map(lambda v: np.clip(v, 1, beyond))
             least = _extremes(by)[0]
             low, high = min(0, low // least), max(0, -(-high // least))
             if function is Function.CEIL:
@@ -374,23 +430,28 @@ class ModelBuilder:
         """Return sums of the cells that map to each output cell; -1 leaves out, None sends all to 0."""
         factor = as_param(coef)
         count = self._most_inputs(source, group_map, item_map, groups, items)
-        unit = source.unit * abs(factor.unit)
-        error = factor.largest() * source.error * count
-        size = factor.largest() * source.unit * source.largest * count
-        if size / unit > EXACT_LIMIT:
+        most = min(self._sums[source.index], source.largest * count)  # what any sum of inputs can be
+        size = factor.largest() * source.unit * most
+        exact = source.unit * abs(factor.unit)
+        unit, error = exact, factor.largest() * source.error * count + factor.slack * source.unit * most
+        if size / exact > EXACT_LIMIT:
             whole = int(factor.grid.largest_magnitude())
-            if whole.bit_length() <= COEFFICIENT_BITS:
-                source = self.rounded(source, max(1, EXACT_LIMIT // (whole * count)))
-                unit = source.unit * abs(factor.unit)
-                error = factor.largest() * source.error * count
-            else:
-                source = self.rounded(source, max(1, (EXACT_LIMIT >> COEFFICIENT_BITS) // count))
-                unit = Fraction(2) ** math.ceil(math.log2(size) - math.log2(EXACT_LIMIT) + 1)
-                error = (factor.largest() * source.error + unit * source.largest / 2) * count
+            bits = min(COEFFICIENT_BITS, whole.bit_length())
+            source = self.rounded(source, max(1, (EXACT_LIMIT >> bits) * source.largest // most))
+            most = min(self._sums[source.index], source.largest * count)
+            unit = source.unit * abs(factor.unit)
+            error = factor.largest() * source.error * count + factor.slack * source.unit * most
+            if factor.largest() * source.unit * most / unit > EXACT_LIMIT:
+                unit = Fraction(2) ** math.ceil(_log2(size) - math.log2(EXACT_LIMIT) + 1)
+                error += unit * most / 2
         integers = factor.scaled(source.unit).in_units(unit, "nearest")
         low, high = _scaled_range(source, integers)
-        return self._add(Reduce(len(self.cells), groups, items, unit, count * min(0, low) if count != 1 else low, count * max(0, high) if count != 1 else high,
-                                error, source, Gathering.SUM, group_map, item_map, integers, factor))
+        together = int(integers.largest_magnitude()) * most
+        if count != 1:
+            low, high = max(-together, count * min(0, low)), min(together, count * max(0, high))
+        return self._add(
+            Reduce(len(self.cells), groups, items, unit, low, high, error, source, Gathering.SUM, group_map, item_map, integers, factor)
+        )
 
     @staticmethod
     def _most_inputs(source: Cells, group_map: NDArray[Any] | None, item_map: NDArray[Any] | None, groups: int, items: int) -> int:
@@ -408,7 +469,7 @@ class ModelBuilder:
     def largest_of(self, sources: Sequence[Cells], *, smallest: bool = False) -> Cells:
         """Return the largest (or smallest) of several cells of one shape, cell by cell."""
         unit = rational_gcd([cells.unit for cells in sources])
-        same = tuple(cells if cells.unit == unit else self.linear([(cells, 1)]) for cells in sources)
+        same = tuple(cells if cells.unit == unit else self._map(Function.IDENTITY, [(cells, 1)], 0, EXACT_LIMIT, finest=unit) for cells in sources)
         if any(cells.unit != same[0].unit for cells in same):
             raise ValueError("extremes need cells of one unit")
         pick = min if smallest else max
@@ -441,8 +502,31 @@ def _fixed(values: list[Fraction]) -> tuple[FixedPoint, Fraction]:
         return fix(values), Fraction(0)
     except Overflow:
         size = sum(map(abs, values), Fraction(0))
-        resolution = Fraction(2) ** min(0, math.ceil(math.log2(size)) - EXACT_LIMIT.bit_length())
+        resolution = Fraction(2) ** min(0, math.ceil(_log2(size)) - EXACT_LIMIT.bit_length())
         return fix(values, resolution), resolution / 2
+
+
+def _magnitudes(grid: Grid, groups: int, items: int, positive: bool) -> int:
+    """Return at least the sum of the magnitudes (or of the positive numbers) of a grid repeated to a shape."""
+    each = grid.astype(np.float64).map(lambda v: np.maximum(v, 0.0) if positive else np.abs(v))
+    total = float(reduce_sum(each, 1, 1, None, None)[0, 0]) * (groups * items // max(1, grid.groups * grid.items))
+    return math.ceil(total * (1 + 2.0**-30))
+
+
+def _dynamic_range(dynamic: DynamicValues, member: NDArray[np.int64], objects: int) -> tuple[IntArray, IntArray]:
+    """Return the least (at most 0) and the most (at least 0) that each member can weigh."""
+    least = np.full(objects, min(0, dynamic.default), np.int64)
+    most = np.full(objects, max(0, dynamic.default), np.int64)
+    who = dynamic.key % max(1, objects)
+    np.minimum.at(least, who, dynamic.value)
+    np.maximum.at(most, who, dynamic.value)
+    return least[member], most[member]
+
+
+def _log2(value: Fraction) -> float:
+    """Return the binary logarithm of any positive fraction, to float accuracy."""
+    shift = value.numerator.bit_length() - value.denominator.bit_length()
+    return shift + math.log2(value / Fraction(2) ** shift)
 
 
 def _common(lengths: list[int]) -> int:
@@ -451,6 +535,21 @@ def _common(lengths: list[int]) -> int:
     if any(length not in (1, longest) for length in lengths):
         raise ValueError(f"cells of lengths {sorted(set(lengths))} cannot be combined")
     return longest
+
+
+def _error(cells: Cells, coef: Param) -> Fraction:
+    """Return how far coefficient · cells may be from what is meant, with the coefficient itself taken as it is held."""
+    return coef.largest() * cells.error + coef.slack * cells.unit * cells.largest
+
+
+def _ratio(value: Fraction, room: int) -> tuple[int, int]:
+    """Return the fraction nearest to a positive value whose numerator is at most ``room``."""
+    if value.numerator <= room:
+        return value.numerator, value.denominator
+    inverse = (1 / value).limit_denominator(room)  # the denominator of 1/value is the numerator of value
+    if not inverse:
+        return math.ceil(value), 1
+    return inverse.denominator, inverse.numerator
 
 
 def _size(given: list[tuple[Cells, Param]], offset: Param) -> Fraction:

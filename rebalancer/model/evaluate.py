@@ -88,12 +88,13 @@ def _tally(tally: Tally, assignment: NDArray[np.int32], objects: int) -> Grid:
     key = tally.group[rows] * tally.items + item[rows]
     weight = tally.weight_at(rows, place[rows].astype(np.int64), objects)
     if tally.groups * tally.items <= DENSE_CELLS:
-        return Grid(tally.groups, tally.items, _summed(key, weight, tally.groups * tally.items).reshape(tally.groups, tally.items))
+        return Grid(tally.groups, tally.items, add_up(key, weight, tally.groups * tally.items).reshape(tally.groups, tally.items))
     keys, slot = np.unique(key, return_inverse=True)
-    return Grid(tally.groups, tally.items, np.zeros((1, 1), np.int64), None, keys, _summed(slot, weight, len(keys)))
+    return Grid(tally.groups, tally.items, np.zeros((1, 1), np.int64), None, keys, add_up(slot, weight, len(keys)))
 
 
-def _summed(slot: NDArray[np.int64], weight: IntArray, length: int) -> IntArray:
+def add_up(slot: NDArray[np.int64], weight: IntArray, length: int) -> IntArray:
+    """Return the sum of the weights of each slot, exactly."""
     if float(np.abs(weight).sum(dtype=np.float64)) < 2.0**52:  # every partial sum is a whole double
         return np.rint(np.bincount(slot, weight, length)).astype(np.int64)
     out = np.zeros(length, np.int64)

@@ -103,19 +103,35 @@ class Grid:
     def where(self, test: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> tuple[IntArray, IntArray]:
         """Return group and item of every cell whose value passes ``test``; cells are visited only where some can pass."""
         passing = test(self.table)
-        rows, cols = np.nonzero(passing)
         found = [self.keys[test(self.values)]] if len(self.keys) else []
-        if len(rows):
-            full = self.table.shape[0] == self.groups
-            for row, col in zip(rows.tolist(), cols.tolist(), strict=True):
-                item = self._items_of(col)
-                group = np.array([row]) if full else np.arange(self.groups)
-                if len(group) * len(item) > LARGEST_TABLE:
-                    raise GridTooLarge(f"{len(group)} groups × {len(item)} items")
-                candidates = (group[:, None] * self.items + item).ravel()
-                found.append(candidates[~np.isin(candidates, self.keys)] if len(self.keys) else candidates)
+        candidates = self._keys_where(passing)
+        if len(candidates):
+            found.append(candidates[~self._excepted(candidates)] if len(self.keys) else candidates)
         key = np.sort(np.concatenate(found)) if found else _NO_KEYS
         return key // max(1, self.items), key % max(1, self.items)
+
+    def _keys_where(self, passing: NDArray[np.bool_]) -> IntArray:
+        """Return the keys of the cells whose table entry passes."""
+        rows, cols = np.nonzero(passing)
+        if not len(rows) or not self.size:
+            return _NO_KEYS
+        if self.table.shape[0] == self.groups and self.column is None and self.columns == self.items:
+            return rows * self.items + cols
+        groups = 1 if self.table.shape[0] == self.groups else self.groups
+        items_of = {col: self._items_of(col) for col in np.unique(cols).tolist()}
+        many = groups * sum(len(items_of[col]) for col in cols.tolist())
+        if many > LARGEST_TABLE:
+            raise GridTooLarge(f"{many} cells of {self.groups} groups × {self.items} items")
+        if groups == 1:
+            parts = [row * self.items + items_of[col] for row, col in zip(rows.tolist(), cols.tolist(), strict=True)]
+            return np.concatenate(parts)
+        item = np.concatenate([items_of[col] for col in cols.tolist()])
+        return (np.arange(self.groups)[:, None] * self.items + item).ravel()
+
+    def _excepted(self, keys: IntArray) -> NDArray[np.bool_]:
+        """Return which keys are exceptions."""
+        slot = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.asarray(self.keys[slot] == keys)
 
     def _items_of(self, col: int) -> IntArray:
         if self.column is not None:
@@ -148,6 +164,8 @@ def apply(function: Callable[..., Any], groups: int, items: int, *grids: Grid) -
     GridTooLarge
         The result has no compact form.
     """
+    if not groups or not items:
+        return Grid(groups, items, np.atleast_2d(function(*(np.ones((1, 1), grid.table.dtype) for grid in grids))))
     spread = [_repeated(grid, groups, items) for grid in grids]
     column, columns = _common_columns(spread, items)
     rows = max((grid.table.shape[0] for grid in spread), default=1)
@@ -252,15 +270,45 @@ def reduce_sum(grid: Grid, groups: int, items: int, group_map: NDArray[np.int64]
 def reduce_extremum(grid: Grid, groups: int, items: int, group_map: NDArray[np.int64] | None, item_map: NDArray[np.int64] | None,
                     largest: bool, empty: int | float) -> NDArray[Any]:
     """Return the largest (or smallest) of the cells that map to each output cell; ``empty`` where none does."""
-    values = grid.dense()
-    start = -np.inf if largest else np.inf
-    floats = values.dtype.kind == "f"
-    extreme = start if floats else (np.iinfo(np.int64).min if largest else np.iinfo(np.int64).max)
+    floats = grid.table.dtype.kind == "f"
+    operation, edge = (np.maximum, -1) if largest else (np.minimum, 1)
+    extreme = edge * np.inf if floats else np.iinfo(np.int64).min if largest else np.iinfo(np.int64).max
     out = np.full((groups, items), extreme, np.float64 if floats else np.int64)
-    to_group = np.zeros(grid.groups, np.int64) if group_map is None else group_map
-    to_item = np.zeros(grid.items, np.int64) if item_map is None else item_map
-    rows, cols = np.flatnonzero(to_group >= 0), np.flatnonzero(to_item >= 0)
-    operation = np.maximum if largest else np.minimum
-    if len(rows) and len(cols):
-        operation.at(out, (to_group[rows][:, None], to_item[cols][None, :]), values[np.ix_(rows, cols)])
+    to_group = np.zeros(grid.groups, np.int64) if group_map is None else np.asarray(group_map, np.int64)
+    to_item = np.zeros(grid.items, np.int64) if item_map is None else np.asarray(item_map, np.int64)
+    if grid.size <= DENSE_CELLS:
+        rows, cols = np.flatnonzero(to_group >= 0), np.flatnonzero(to_item >= 0)
+        if len(rows) and len(cols):
+            operation.at(out, (to_group[rows][:, None], to_item[cols][None, :]), grid.dense()[np.ix_(rows, cols)])
+    else:
+        _sparse_extremum(grid, out, to_group, to_item, operation)
     return np.where(out == extreme, empty, out)
+
+
+def _sparse_extremum(grid: Grid, out: NDArray[Any], to_group: IntArray, to_item: IntArray, operation: np.ufunc) -> None:
+    """Enter the cells into ``out``, table entry by table entry, as far as some cell takes the entry and is no exception."""
+    group, item = grid.keys // grid.items, grid.keys % grid.items
+    kept = (to_group[group] >= 0) & (to_item[item] >= 0)
+    group, item, values = group[kept], item[kept], grid.values[kept]
+    if len(values):
+        operation.at(out, (to_group[group], to_item[item]), values)
+    row_of = np.arange(grid.groups) if grid.table.shape[0] == grid.groups else np.zeros(grid.groups, np.int64)
+    column_of = grid._column_of(np.arange(grid.items))
+    rows, row_slot, row_count = _blocks(row_of, to_group, out.shape[0])
+    cols, col_slot, col_count = _blocks(column_of, to_item, out.shape[1])
+    if len(rows) * len(cols) > LARGEST_TABLE:
+        raise GridTooLarge(f"{grid.groups} groups × {grid.items} items")
+    cells = np.outer(row_count, col_count)
+    np.subtract.at(cells, (row_slot[group], col_slot[item]), 1)
+    row, col = np.nonzero(cells > 0)
+    target = rows[row] % max(1, out.shape[0]), cols[col] % max(1, out.shape[1])
+    operation.at(out, target, grid.table[rows[row] // max(1, out.shape[0]), cols[col] // max(1, out.shape[1])])
+
+
+def _blocks(source: IntArray, target: IntArray, outputs: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the pairs (table row or column, output) that occur as ``source * outputs + output``, the pair of each member, and their sizes."""
+    kept = np.flatnonzero(target >= 0)
+    pairs, slot, count = np.unique(source[kept] * outputs + target[kept], return_inverse=True, return_counts=True)
+    position = np.full(len(target), -1, np.int64)
+    position[kept] = slot
+    return pairs, position, count

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,20 +15,43 @@ from rebalancer.model.grid import Grid
 from rebalancer.problem.numbers import IntArray
 
 
+#: Common denominators are exact up to this many bits; beyond, numbers are rounded to far finer than any float.
+DENOMINATOR_BITS = 512
+#: Significant bits of what is rounded.
+ROUNDED_BITS = 128
+
+
 def rational_gcd(values: Iterable[Fraction]) -> Fraction:
     """Return the largest rational of which every value is a whole multiple; 1 if all are zero."""
-    numerator, denominator = 0, 1
-    for value in values:
-        if value:
-            common = math.lcm(denominator, value.denominator)
-            numerator = math.gcd(numerator * (common // denominator), value.numerator * (common // value.denominator))
-            denominator = common
-    return Fraction(numerator, denominator) if numerator else Fraction(1)
+    present = [value for value in values if value]
+    if not present:
+        return Fraction(1)
+    common = math.lcm(*(value.denominator for value in present))
+    return Fraction(math.gcd(*(value.numerator * (common // value.denominator) for value in present)), common)
+
+
+def common_unit(values: Iterable[Fraction]) -> tuple[Fraction, Fraction]:
+    """Return a unit to write values in, and how far a value may be from a multiple of it: 0 unless the exact unit would be unwieldy."""
+    present = {abs(value) for value in values if value}
+    common = 1
+    for denominator in {value.denominator for value in present}:
+        common = math.lcm(common, denominator)
+        if common.bit_length() > DENOMINATOR_BITS:
+            smallest = min(present)
+            unit = Fraction(2) ** (smallest.numerator.bit_length() - smallest.denominator.bit_length() - ROUNDED_BITS)
+            return unit, unit / 2
+    return rational_gcd(present), Fraction(0)
 
 
 def _integers(values: NDArray[Any], unit: Fraction) -> NDArray[Any]:
-    """Divide an object array of Fractions by the unit of which they are multiples."""
-    flat = [int(value / unit) for value in values.ravel().tolist()]
+    """Divide an object array of Fractions by a unit; to the nearest where they are no multiples of it."""
+    known: dict[Fraction, int] = {}
+    flat = []
+    for value in values.ravel().tolist():
+        number = known.get(value)
+        if number is None:
+            number = known[value] = round(Fraction(value) / unit)
+        flat.append(number)
     fits = all(-(2**62) < number < 2**62 for number in flat)
     out = np.empty(len(flat), np.int64 if fits else object)
     out[:] = flat
@@ -38,17 +60,20 @@ def _integers(values: NDArray[Any], unit: Fraction) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Param:
-    """An exact number for every cell of a grid: ``grid * unit``.
+    """A number for every cell of a grid: ``grid * unit``.
 
     Parameters
     ----------
     grid : Grid
         Of int64, or of Python integers where they are larger.
     unit : Fraction
+    slack : Fraction
+        The numbers meant differ by at most this: 0 unless they have no common denominator of a bearable size.
     """
 
     grid: Grid
     unit: Fraction
+    slack: Fraction = Fraction(0)
 
     @staticmethod
     def constant(value: Fraction | int, groups: int = 1, items: int = 1) -> Param:
@@ -73,12 +98,12 @@ class Param:
         """
         array = np.atleast_2d(np.asarray(table, object))
         known = {Fraction(value) for value in array.ravel().tolist()} | {Fraction(value) for value in values}
-        unit = rational_gcd(known)
+        unit, slack = common_unit(known)
         exceptions = np.empty(len(values), object)
         exceptions[:] = [Fraction(value) for value in values]
         grid = Grid(groups if groups is not None else array.shape[0], items if items is not None else array.shape[1], _integers(array, unit), column,
                     np.empty(0, np.int64) if keys is None else keys, _integers(exceptions, unit))
-        return Param(grid, unit)
+        return Param(grid, unit, slack)
 
     @property
     def is_zero(self) -> bool:
@@ -88,15 +113,21 @@ class Param:
         """Return the largest absolute value."""
         return abs(self.unit) * int(self.grid.largest_magnitude())
 
-    def in_units(self, unit: Fraction, rounding: str) -> Grid:
-        """Return the parameter as int64 multiples of ``unit``: exact where it divides, else rounded "up" or to the "nearest"."""
+    def in_units(self, unit: Fraction, rounding: str, most: int | None = None) -> Grid:
+        """Return the parameter as int64 multiples of ``unit``: exact where it divides, else rounded "up" or to the "nearest".
+
+        What is larger than ``most`` becomes that.
+        """
         ratio = self.unit / unit
         up, down = ratio.numerator, ratio.denominator
         if down == 1 and int(self.grid.largest_magnitude()) * abs(up) < 2**62:
             return self.grid.astype(np.int64).map(lambda v: v * up)
-        if rounding == "up":
-            return self.grid.map(lambda v: _each(v, lambda number: -((-number * up) // down)))
-        return self.grid.map(lambda v: _each(v, lambda number: (2 * number * up + down) // (2 * down)))
+
+        def rounded(number: int) -> int:
+            value = -((-number * up) // down) if rounding == "up" else (2 * number * up + down) // (2 * down)
+            return value if most is None else min(value, most)
+
+        return self.grid.map(lambda v: _each(v, rounded))
 
     def floats(self) -> Grid:
         """Return the parameter as float64."""
@@ -109,10 +140,10 @@ class Param:
     def scaled(self, factor: Fraction) -> Param:
         """Return the parameter times a number."""
         if factor < 0:
-            return Param(self.grid.map(np.negative), -self.unit * factor)
+            return Param(self.grid.map(np.negative), -self.unit * factor, -self.slack * factor)
         if factor == 0:
             return Param.constant(0, self.grid.groups, self.grid.items)
-        return Param(self.grid, self.unit * factor)
+        return Param(self.grid, self.unit * factor, self.slack * factor)
 
 
 def _each(values: NDArray[Any], function: Any, dtype: Any = np.int64) -> NDArray[Any]:
@@ -122,13 +153,7 @@ def _each(values: NDArray[Any], function: Any, dtype: Any = np.int64) -> NDArray
 
 
 def fraction_sum(values: Iterable[Fraction]) -> Fraction:
-    """Return the sum of many fractions (by halves, so that denominators stay small for long)."""
+    """Return the sum of many fractions, exactly unless their common denominator would be unwieldy."""
     parts = list(values)
-    while len(parts) > 1:
-        parts = [parts[i] + parts[i + 1] if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
-    return parts[0] if parts else Fraction(0)
-
-
-def product(values: Iterable[Fraction]) -> Fraction:
-    """Return the product of fractions."""
-    return reduce(lambda a, b: a * b, values, Fraction(1))
+    unit, _ = common_unit(parts)
+    return sum((round(part / unit) for part in parts), 0) * unit

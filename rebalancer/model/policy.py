@@ -78,9 +78,9 @@ class Component:
         """Return the weights of cells: one for all, or a row."""
         grid = self.weight.grid
         if grid.size == 1:
-            return Param(Grid(1, len(group), np.broadcast_to(grid.table, (1, 1))), self.weight.unit)
+            return Param(Grid(1, len(group), np.broadcast_to(grid.table, (1, 1))), self.weight.unit, self.weight.slack)
         row = group if grid.groups > 1 else np.zeros(len(group), np.int64)
-        return Param(grid.take(row, item if grid.items > 1 else np.zeros(len(item), np.int64)), self.weight.unit)
+        return Param(grid.take(row, item if grid.items > 1 else np.zeros(len(item), np.int64)), self.weight.unit, self.weight.slack)
 
     def maps(self) -> tuple[IntArray | None, IntArray | None, int, int]:
         """Return group map, item map and shape that add up the cells of each component."""

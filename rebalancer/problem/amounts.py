@@ -114,15 +114,16 @@ class _Reader:
         self.faults = faults
         self.label = f"dimension '{statements[0].name}'"
         self.of_objects = statements[0].scope is None
+        self._stated: list[tuple[IntArray, Callable[[int], Path]]] = []
 
     def read(self) -> tuple[FixedPoint, int] | None:
         before = len(self.faults)
         default = self._default()
         parts = [self._part(statement) for statement in self.statements]
+        self._check_repeated()
         if len(self.faults) > before:
             return None
         read = [part for part in parts if part is not None]
-        self._check_repeated(read)
         width = self._width(read)
         if len(self.faults) > before:
             return None
@@ -219,6 +220,8 @@ class _Reader:
         paths: list[Path] = []
         width = 1
         for row, (name, value) in enumerate(zip(names, values, strict=True)):
+            if index[row] < 0:
+                continue
             is_list = isinstance(value, list | tuple | np.ndarray)
             entries: list[Any] = list(value) if is_list else [value]
             if is_list and not self.of_objects:
@@ -259,20 +262,22 @@ class _Reader:
         index = self.names.lookup(names)
         unknown = np.flatnonzero(index < 0)
         self.faults.unknown_rows(self.what, names, self.names, unknown, path_of)
+        self._stated.append((index, path_of))
         return index
 
-    def _check_repeated(self, parts: list[_Part]) -> None:
+    def _check_repeated(self) -> None:
+        """Report names that are given a value twice, in one place or in several."""
         seen = np.zeros(len(self.names), np.int64)
-        for part in parts:
-            count = seen + np.bincount(part.index, minlength=len(self.names))
-            again = np.flatnonzero((count > 1)[part.index]) if (count > 1).any() else ()
+        for index, path_of in self._stated:
+            count = seen + np.bincount(index[index >= 0], minlength=len(self.names))
+            again = np.flatnonzero((index >= 0) & (count > 1)[index]) if (count > 1).any() else ()
             first: set[int] = set(np.flatnonzero(seen).tolist())
             reported = 0
             for row in again:
-                name = int(part.index[row])
+                name = int(index[row])
                 if name in first and reported < MOST_REPORTED:
                     message = f"{self._label_of(self.names[name])} is given twice"
-                    self.faults.report("duplicate-value", message, part.path_of(int(row)), self.names[name])
+                    self.faults.report("duplicate-value", message, path_of(int(row)), self.names[name])
                     reported += 1
                 first.add(name)
             seen = count

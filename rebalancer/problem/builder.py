@@ -63,7 +63,7 @@ class ProblemBuilder:
         self.resolution: dict[str, Fraction] = {}
         self._containers: list[tuple[list[str], Path]] = []
         self._assignments: list[tuple[Mapping[str, Iterable[str]], Path]] = []
-        self._placements: list[tuple[Column, Path]] = []
+        self._placements: list[tuple[Column, Path, Path]] = []
         self._unassigned: list[tuple[list[str], Callable[[int], Path]]] = []
         self._amounts: list[Statement] = []
         self._dynamic: list[_Dynamic] = []
@@ -94,9 +94,9 @@ class ProblemBuilder:
         """State objects that are in no container; ``path_of`` says where each of them stands."""
         self._unassigned.append((names, path_of))
 
-    def add_placements(self, column: Column, path: Path = ("assignment",)) -> None:
-        """State the container of each object (None: unplaced), as a table has it."""
-        self._placements.append((column, path))
+    def add_placements(self, column: Column, path: Path = ("assignment",), key_path: Path | None = None) -> None:
+        """State the container of each object (None: unplaced), as a table has it; ``key_path``: where the objects are."""
+        self._placements.append((column, path, path if key_path is None else key_path))
 
     def add_object_dimension(
         self, name: str, values: Amounts, default: Any = 0, path: Path | None = None, more: bool = False
@@ -193,17 +193,17 @@ class ProblemBuilder:
             if len(fresh) < len(names):
                 self._report_repeated("duplicate-name", self.container_name, names, path)
             seen = {**seen, **fresh} if before else fresh
-        for contents, _ in self._assignments:
+        for contents, path in self._assignments:
             for name in contents:
-                seen.setdefault(name, ())
-        for name in seen:
+                seen.setdefault(name, (*path, name))
+        for name, path in seen.items():
             if name == "":
-                self.faults.report("empty-name", f"a {self.container_name} has an empty name", ("assignment",), "")
+                self.faults.report("empty-name", f"a {self.container_name} has an empty name", path, "")
         return Names(seen)
 
     def _placed_objects(self, containers: Names) -> tuple[Names, NDArray[np.int32]]:
         place: dict[str, int] = {}
-        for column, path in self._placements:
+        for column, path, key_path in self._placements:
             names = column.names
             where = containers.lookup(column.values)
             missing = np.flatnonzero(where < 0)
@@ -212,7 +212,7 @@ class ProblemBuilder:
                 self.faults.unknown_rows(self.container_name, column.values, containers, wrong, _rows_of(path))
             fresh = dict(zip(names, where.tolist(), strict=True))
             if len(fresh) < len(names):
-                self._report_repeated("duplicate-object", self.object_name, names, path)
+                self._report_repeated("duplicate-object", self.object_name, names, key_path)
             both = place.keys() & fresh.keys() if place else set()
             if both:
                 self._report_rows(
@@ -220,7 +220,7 @@ class ProblemBuilder:
                     "duplicate-object",
                     self.object_name,
                     names,
-                    path,
+                    key_path,
                 )
             place = {**place, **fresh} if place else fresh
         for contents, path in self._assignments:

@@ -15,6 +15,10 @@ Path = tuple[str | int, ...]
 
 #: Above this many known names a close match is looked for only among names of similar length and equal first letter.
 _MANY = 5_000
+#: Names at least this similar (difflib's ratio) may be meant.
+_CLOSE = 0.6
+#: Characters that are taken for each other.
+_LOOK_ALIKES = str.maketrans("ol", "01", "_- ")
 #: Mistakes of one sort in one list or column that are reported one by one; the rest is counted.
 MOST_REPORTED = 20
 
@@ -124,9 +128,19 @@ def nearest(value: str, known: Collection[str]) -> str | None:
     candidates: Collection[str] = known
     if len(known) > _MANY:
         candidates = [name for name in known if name[:1] == value[:1] and abs(len(name) - len(value)) <= 2][:_MANY]
-    folded = {name.casefold(): name for name in candidates}
-    match = difflib.get_close_matches(value.casefold(), folded, n=1, cutoff=0.6)
-    return folded[match[0]] if match else None
+    matcher = difflib.SequenceMatcher()
+    matcher.set_seq2(value.casefold())
+    alike = value.casefold().translate(_LOOK_ALIKES)
+    best, found = _CLOSE, None
+    for name in candidates:
+        folded = name.casefold()
+        matcher.set_seq1(folded)
+        if matcher.real_quick_ratio() < best or matcher.quick_ratio() < best:
+            continue
+        score = 1.0 if folded.translate(_LOOK_ALIKES) == alike else matcher.ratio()
+        if score > best or (found is None and score == best):
+            best, found = score, name
+    return found
 
 
 def unknown_name(what: str, value: str, known: Collection[str], path: Path = ()) -> Fault:

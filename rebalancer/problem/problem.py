@@ -68,7 +68,7 @@ class Problem:
         return bool((self.initial == UNPLACED).any())
 
     def dimension(self, name: str) -> ObjectDimension:
-        """Return an object dimension; the empty name means the count dimension. One that only containers have weighs 0."""
+        """Return an object dimension; the empty name means the count. One that only containers have weighs 0."""
         wanted = name or self.count_dimension
         if wanted in self.object_dimensions:
             return self.object_dimensions[wanted]

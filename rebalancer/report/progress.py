@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from rebalancer.report.numbers import number, percent, seconds
@@ -59,17 +60,16 @@ class Lines(Silent):
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self._shown: tuple[int, float | None] | None = None
+        self._best: Progress | None = None
         self._lock = threading.Lock()
 
     def __call__(self, progress: Progress) -> None:
         """Write a line if the answer is a better one."""
         with self._lock:
-            key = (progress.tuple_pos, progress.objective)
-            if key == self._shown:
+            before, self._best = self._best, best_of(self._best, progress)
+            if before is not None and _answer(before) == _answer(self._best):
                 return
-            self._shown = key
-            self.stream.write(f"{seconds(progress.seconds):>8}  {describe(progress, '  ')}\n")
+            self.stream.write(f"{seconds(progress.seconds):>8}  {describe(self._best, '  ')}\n")
             self.stream.flush()
 
 
@@ -80,6 +80,7 @@ class LiveLine(Silent):
         self.stream = stream
         self._began = time.monotonic()
         self._latest: Progress | None = None
+        self._lock = threading.Lock()
         self._live: Live | None = None
 
     def __enter__(self) -> LiveLine:
@@ -109,7 +110,8 @@ class LiveLine(Silent):
 
     def __call__(self, progress: Progress) -> None:
         """Remember what the next refresh shows."""
-        self._latest = progress
+        with self._lock:
+            self._latest = best_of(self._latest, progress)
 
     def _text(self) -> Text:
         from rich.text import Text
@@ -117,6 +119,21 @@ class LiveLine(Silent):
         clock = seconds(time.monotonic() - self._began)
         what = "reading and compiling" if self._latest is None else describe(self._latest, " · ", thousands=True)
         return Text(f"{what} · {clock}", no_wrap=True, overflow="ellipsis")
+
+
+def best_of(before: Progress | None, progress: Progress) -> Progress:
+    """Return progress with the best answer and bound of its tuple position: news may arrive out of order."""
+    if before is None or before.tuple_pos != progress.tuple_pos:
+        return progress
+    objectives = [value for value in (before.objective, progress.objective) if value is not None]
+    bounds = [value for value in (before.bound, progress.bound) if value is not None]
+    objective, bound = min(objectives, default=None), max(bounds, default=None)
+    gap = None if objective is None or bound is None else max(0.0, objective - bound) / max(1.0, abs(objective))
+    return replace(progress, objective=objective, bound=bound, gap=gap)
+
+
+def _answer(progress: Progress) -> tuple[int, float | None]:
+    return progress.tuple_pos, progress.objective
 
 
 def describe(progress: Progress, separator: str, thousands: bool = False) -> str:

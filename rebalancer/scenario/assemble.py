@@ -183,6 +183,8 @@ class Assembly:
             strangers = [name for name in contents if name not in listed]
             for name in strangers:
                 self.faults.append(unknown_name(self.container_name, name, listed, ("assignment", name)))
+                self.gaps.open(self.object_name)
+            contents = {name: members for name, members in contents.items() if name in listed}
         self.builder.set_assignment(contents)
 
     def _unassigned(self) -> None:
@@ -198,12 +200,12 @@ class Assembly:
 
     def _facts_of(self, entry: Unassigned, names: list[str], path: Path) -> None:
         for dimension, value in entry.dimensions.items():
-            self.gaps.declare("dimension", dimension)
             place: Path = (*path, "dimensions", dimension)
             known = {name for name, scope in self.stated if scope is None} | set(self.scenario.dimensions)
             if known and dimension not in known:
                 self.faults.append(unknown_name("dimension", dimension, sorted(known), place))
                 continue
+            self.gaps.declare("dimension", dimension)
             parts = value if isinstance(value, list) else [value]
             label = f"dimension '{dimension}' of '{entry.name}'"
             faults = FaultList()

@@ -13,9 +13,6 @@ from rebalancer.problem import Fault, Path
 #: Line and column, counted from 1.
 Mark: TypeAlias = tuple[int, int]
 
-#: Spellings of one field that are not each other's camelCase.
-SYNONYMS = {"partition": "partition_name", "specs": "generic_specs"}
-
 
 class Marks(NamedTuple):
     """Where a collection and its parts stand.
@@ -120,5 +117,4 @@ def field_key(key: str) -> str:
     for tail in ("Spec", "_spec"):
         if key.endswith(tail) and len(key) > len(tail):
             key = key[: -len(tail)]
-    snake = to_snake(key)
-    return SYNONYMS.get(snake, snake)
+    return to_snake(key)

@@ -222,7 +222,11 @@ class _Entry:
             message = f"expected the fields of {key}, such as '{key}: {{{example}: …}}', got {shown(body)}"
             self._report("wrong-type", message, key, value=body)
             return None
-        settled = settle(kind, dict(body), path, key, dict(self._misplaced(kind)))
+        fields = dict(body)
+        if "specs" in fields and "generic_specs" in kind.model_fields:
+            fields["generic_specs"] = fields.pop("specs")  # what Rebalancer calls genericSpecs
+            self.document.renamed[(*path, "generic_specs")] = "specs"
+        settled = settle(kind, fields, path, key, dict(self._misplaced(kind)))
         self.document.renamed.update(settled.renamed)
         self.faults.extend(fault.below(self.prefix) for fault in settled.faults)
         spec: Spec | None = settled.value

@@ -131,7 +131,7 @@ class _Includes:
 
     def _fail(self, fault: Fault) -> None:
         self.files.faults.append(self.files.places.locate(fault))
-        if fault.code != "included-twice":
+        if fault.code not in ("included-twice", "include-cycle"):
             self.files.incomplete.extend([("scopes",), ("partitions",)])
 
 

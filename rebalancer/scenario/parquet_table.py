@@ -12,14 +12,14 @@ from rebalancer.scenario.document import Mark
 from rebalancer.scenario.tables import Table
 
 
-def read_parquet(path: str, file: str, wanted: Collection[str]) -> Table | Fault | list[Fault]:
+def read_parquet(path: str, file: str, typed: str, wanted: Collection[str]) -> Table | Fault | list[Fault]:
     """Read columns of a Parquet file; parameters as in `open_table`."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        message = f"reading '{file}' needs pyarrow: pip install rebalancer-cp[parquet]"
-        return Fault("missing-package", message, (), file, "pip install rebalancer-cp[parquet]")
+        message = f"reading '{typed}' needs pyarrow: pip install rebalancer-cp[parquet]"
+        return Fault("missing-package", message, (), typed, "pip install rebalancer-cp[parquet]")
     try:
         with pq.ParquetFile(path) as opened:
             header = list(opened.schema_arrow.names)

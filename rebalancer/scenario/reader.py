@@ -125,7 +125,7 @@ def _plan(files: Files, faults: list[Fault]) -> dict[str, Any]:
 
 def _tidied(faults: Iterable[Fault], gaps: Gaps) -> list[Fault]:
     """Return the faults sorted by place, without followers and repetitions."""
-    own = [fault for fault in faults if not gaps.hides(fault)]
+    own = _without_followers([fault for fault in faults if not gaps.hides(fault)])
     unique = _sorted({_key(fault): fault for fault in own}.values())
     alike: dict[tuple[str, Any], list[Fault]] = {}
     for fault in unique:
@@ -140,6 +140,13 @@ def _tidied(faults: Iterable[Fault], gaps: Gaps) -> list[Fault]:
             fault = replace(fault, message=f"{fault.message} (and {len(same) - 1} more times)")
         out.append(fault)
     return out
+
+
+def _without_followers(faults: list[Fault]) -> list[Fault]:
+    """Return the faults without what only says again that a row of a table names something twice."""
+    twice = {(fault.file, fault.line) for fault in faults if fault.code in ("duplicate-name", "duplicate-object")}
+    followers = ("duplicate-member", "duplicate-value")
+    return [fault for fault in faults if fault.code not in followers or (fault.file, fault.line) not in twice]
 
 
 def _key(fault: Fault) -> tuple[Any, ...]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import models_json_schema
 
-from rebalancer.scenario.document import SYNONYMS
 from rebalancer.scenario.sections import (
     ConstraintOptions,
     DynamicAmounts,
@@ -18,6 +17,7 @@ from rebalancer.scenario.sections import (
     LongAmounts,
     ScenarioFile,
 )
+from rebalancer.scenario.settle import bare, snake_spellings
 from rebalancer.specs import registry
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import Limit
@@ -35,8 +35,11 @@ def json_schema() -> dict[str, Any]:
     specs = {key: registry.get(key) for key in registry.keys()}  # noqa: SIM118 - not a mapping
     models: list[type[BaseModel]] = [ScenarioFile, ConstraintOptions, GoalOptions, LongAmounts, DynamicAmounts, Limit]
     pairs = [(model, "validation") for model in (*models, *specs.values())]
+    known = {found.__name__: found for model in (*models, *specs.values()) for found in _models(model)}
     _, generated = models_json_schema(pairs, by_alias=False, ref_template=_REF)  # type: ignore[arg-type]
-    definitions: dict[str, Any] = {name: _adapted(schema) for name, schema in generated["$defs"].items()}
+    definitions: dict[str, Any] = {
+        name: _adapted(schema, known.get(name)) for name, schema in generated["$defs"].items()
+    }
     constraints = {key: spec for key, spec in specs.items() if spec.is_constraint()}
     goals = {key: spec for key, spec in specs.items() if spec.is_goal()}
     definitions["Constraint"] = _entry(definitions.pop("ConstraintOptions"), constraints, definitions)
@@ -99,7 +102,7 @@ def _entry(options: dict[str, Any], specs: dict[str, type[Spec]], definitions: d
     }
 
 
-def _adapted(schema: dict[str, Any]) -> dict[str, Any]:
+def _adapted(schema: dict[str, Any], model: type[BaseModel] | None) -> dict[str, Any]:
     """Return pydantic's schema of a model as files may be written: both spellings of fields, names of any look."""
     adapted: dict[str, Any] = _loosened(schema)
     if "properties" not in adapted:
@@ -108,7 +111,7 @@ def _adapted(schema: dict[str, Any]) -> dict[str, Any]:
     spellings: dict[str, list[str]] = {}
     for name, field in adapted["properties"].items():
         field.pop("title", None)
-        others = list(_other_spellings(name))
+        others = _other_spellings(model, name)
         spellings[name] = [name, *others]
         if others:
             patterns[f"^({'|'.join(others)})$"] = field
@@ -124,12 +127,22 @@ def _adapted(schema: dict[str, Any]) -> dict[str, Any]:
     return adapted
 
 
-def _other_spellings(name: str) -> Iterator[str]:
-    if to_camel(name) != name:
-        yield to_camel(name)
-    for synonym, meant in SYNONYMS.items():
-        if meant == name:
-            yield synonym
+def _other_spellings(model: type[BaseModel] | None, name: str) -> list[str]:
+    """Return what else a field may be called."""
+    snake = snake_spellings(model, name)
+    camel = [to_camel(spelling) for spelling in snake]
+    return [spelling for spelling in dict.fromkeys([*snake, *camel]) if spelling != name]
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield every model that stands anywhere in a type."""
+    annotation = bare(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+        for info in annotation.model_fields.values():
+            yield from _models(info.annotation)
+    for argument in get_args(annotation):
+        yield from _models(argument)
 
 
 def _loosened(schema: Any) -> Any:

@@ -66,6 +66,7 @@ def _columns(value: Any) -> Any:
     return value
 
 
+_NAME_OR_NAMES = BeforeValidator(_one_or_many, json_schema_input_type=str | list[str])
 Names: TypeAlias = Annotated[tuple[Name, ...], _or(())]
 #: What the table holds -> column.
 Columns: TypeAlias = Annotated[
@@ -118,7 +119,7 @@ class Unassigned(Part):
         None, description="How many objects of this kind."
     )
     dimensions: Annotated[Mapping[Name, Any], _or({})] = Field({}, description="Dimension: what each of them uses.")
-    partitions: Annotated[Mapping[Name, Annotated[tuple[Name, ...], BeforeValidator(_one_or_many)]], _or({})] = Field(
+    partitions: Annotated[Mapping[Name, Annotated[tuple[Name, ...], _NAME_OR_NAMES]], _or({})] = Field(
         {}, description="Partition: the group, or list of groups, that each of them is in."
     )
     attributes: Annotated[Mapping[Name, Any], _or({})] = Field({}, description="Attribute: value.")
@@ -148,7 +149,7 @@ def _unassigned(value: Any) -> Any:
 class IncludedFile(Part):
     """What an included file may add."""
 
-    include: Annotated[tuple[Name, ...], BeforeValidator(_one_or_many)] = Field(
+    include: Annotated[tuple[Name, ...], _NAME_OR_NAMES] = Field(
         (), description="Files to read before this one, relative to it."
     )
     scopes: Groups = Field({}, description="Scope: item: containers. A container may be in no item.")
@@ -166,18 +167,26 @@ class ScenarioFile(IncludedFile):
     assignment: Annotated[Mapping[Name, Names], _or({})] = Field(
         {}, description="Container: its objects. List every container, empty ones too."
     )
-    unassigned: Annotated[tuple[Annotated[Unassigned, BeforeValidator(_unassigned)], ...], _or(())] = Field(
-        (), description="Objects in no container."
-    )
+    unassigned: Annotated[
+        tuple[Annotated[Unassigned, BeforeValidator(_unassigned, json_schema_input_type=str | Unassigned)], ...],
+        _or(()),
+    ] = Field((), description="Objects in no container.")
     dimensions: Annotated[Mapping[Name, Annotated[Mapping[Name, Any], _or({})]], _or({})] = Field(
         {}, description="Dimension: where it lives (the objects, the containers, a scope, or 'dynamic'): values."
     )
     attributes: Annotated[
         Mapping[Name, Annotated[Mapping[Name, Annotated[Mapping[Name, Any], _or({})]], _or({})]], _or({})
     ] = Field({}, description="Objects or containers: name: attribute: value.")
-    tables: Annotated[Mapping[Name, Annotated[tuple[TableFile, ...], BeforeValidator(_one_or_many)]], _or({})] = Field(
-        {}, description="Objects, containers or a scope: the table, or list of tables, that states them."
-    )
+    tables: Annotated[
+        Mapping[
+            Name,
+            Annotated[
+                tuple[TableFile, ...],
+                BeforeValidator(_one_or_many, json_schema_input_type=TableFile | list[TableFile]),
+            ],
+        ],
+        _or({}),
+    ] = Field({}, description="Objects, containers or a scope: the table, or list of tables, that states them.")
     policy: Policy = Field(Policy.DEFAULT, description="For all constraints that name none.")
     solve: Annotated[SolveOptions, _or({})] = Field(
         SolveOptions(), description="How to solve, unless the caller says otherwise."

@@ -13,17 +13,18 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import AliasChoices, BaseModel, TypeAdapter, ValidationError
 
 from rebalancer.problem import Fault, Path, PlainText, nearest, to_fraction
-from rebalancer.scenario.document import SYNONYMS, field_key
+from rebalancer.scenario.document import field_key
 
 T = TypeVar("T")
 
 #: Stands where a name is missing or wrong; faults about it are followers of one that was reported.
 MISSING = "\0missing"
-_ROUNDS = 8
-_ESCALATE = 3
+#: What is tried in the place of a value that is missing or wrong, so that the rest can be checked.
+_FILLINGS: tuple[Any, ...] = (PlainText(MISSING), PlainText("1"), [], {})
+_ROUNDS = 12
 
 
 @dataclass
@@ -67,6 +68,7 @@ def settle(annotation: Any, data: Any, path: Path, label: str, hints: Mapping[st
     for _ in range(_ROUNDS):
         try:
             settled.value = adapter.validate_python(data)
+            _note_spellings(bare(annotation), data, path, settled.renamed)
             return settled
         except ValidationError as error:
             errors = error.errors(include_url=False)
@@ -112,20 +114,20 @@ class _Repair:
         for error in errors:
             if error["type"] == "extra_forbidden":
                 continue
-            loc = self._real(error["loc"])
             if error["type"] == "missing":
-                model = model_at(self.annotation, loc[:-1])
-                name = field_key(str(loc[-1]))
-                if (*loc[:-1], name) in renamed:
+                model = model_at(self.annotation, error["loc"][:-1])
+                name = field_named(model, str(error["loc"][-1])) or str(error["loc"][-1])
+                if (*error["loc"][:-1], name) in renamed:
                     continue
+                loc = (*self._real(error["loc"][:-1]), name)
                 if not self._was_touched(loc):
                     where = self._name_of(loc[:-1])
                     self._report("missing-field", f"missing field '{name}' of {where}", loc[:-1], name)
                 if not self._fill(loc, model, name):
                     return _HOPELESS
                 continue
-            if error["loc"] and error["loc"][-1] == "[key]":
-                loc = self._real(error["loc"][:-1])
+            is_key = error["loc"] and error["loc"][-1] == "[key]"
+            loc = self._real(error["loc"][:-1] if is_key else error["loc"])
             if not self._was_touched(loc):
                 self._wrong_value(error, loc)
             removals.append(loc)
@@ -144,21 +146,22 @@ class _Repair:
         fields = model.model_fields if model is not None else {}
         where = self._name_of(loc[:-1])
         meant = field_key(typed)
-        if meant in fields:
-            others = [key for key in parent if key != typed and field_key(key) == meant]
+        known = field_named(model, typed)
+        if known is not None:
+            others = [key for key in parent if key != typed and field_named(model, key) == known]
             given = f" (as '{others[0]}')" if others else ""
-            self._report("duplicate-field", f"field '{meant}' of {where} is given twice{given}", loc, typed)
+            self._report("duplicate-field", f"field '{known}' of {where} is given twice{given}", loc, typed)
             del parent[typed]
             return
-        close = nearest(meant, list(fields) + [synonym for synonym, name in SYNONYMS.items() if name in fields])
+        close = nearest(meant, [spelling for name in fields for spelling in snake_spellings(model, name)])
         camel = "_" not in typed and typed != typed.lower()
         shown = close if close is None or not camel else _camel(close)
         hint = self.hints.get(meant) or (f"; did you mean '{shown}'?" if shown else _listed(fields))
         self._report("unknown-field", f"unknown field '{typed}' of {where}{hint}", loc, typed, shown)
         value = parent.pop(typed)
-        taken = {field_key(key) for key in parent}
+        taken = {field_named(model, key) for key in parent}
         if close is not None:
-            name = field_key(close)
+            name = field_named(model, close) or close
             renamed.add((*loc[:-1], name))
             if name not in taken:
                 parent[name] = value
@@ -202,21 +205,24 @@ class _Repair:
 
     def _name_of(self, loc: Path) -> str:
         """Return what messages call the value at a place: ``capacity`` or ``capacity.limit``."""
-        steps = [field_key(step) if isinstance(step, str) else f"[{step}]" for step in loc]
-        return ".".join([self.label, *steps]).replace(".[", "[") if steps else self.label
+        steps = [step if isinstance(step, str) else f"[{step}]" for step in loc]
+        if not steps:
+            return self.label
+        owner = [] if self.label.startswith("the ") else [self.label]  # sections of a file need no owner
+        return ".".join([*owner, *steps]).replace(".[", "[")
 
     def _field_name(self, loc: Path) -> str:
         """Return what messages call a field: its own name, or that of the list or mapping it is an entry of."""
-        if not loc:
-            return self.label
-        model = model_at(self.annotation, loc[:-1])
-        last = loc[-1]
-        if model is not None and isinstance(last, str):
-            return f"{field_key(last)}"
-        fields = [step for step in loc if isinstance(step, str)]
-        if isinstance(last, int):
-            return f"an entry of {field_key(fields[-1]) if fields else self.label}"
-        return f"'{last}' of {field_key(fields[-2]) if len(fields) > 1 else self.label}"
+        named, field_name = self.label, self.label
+        for position, step in enumerate(loc):
+            model = model_at(self.annotation, loc[:position])
+            if model is not None and isinstance(step, str):
+                named = field_name = field_named(model, step) or step
+            elif isinstance(step, int):
+                named = named if named.startswith("an entry") else f"an entry of {named}"
+            else:
+                named = f"'{step}' of {field_name}"
+        return named
 
     # -- repairing ----------------------------------------------------------------------------------------------------
 
@@ -252,9 +258,9 @@ class _Repair:
     def _fill(self, loc: Path, model: type[BaseModel] | None, name: str) -> bool:
         times = self._touch((*loc[:-1], name))
         parent = _at(self.data, loc[:-1])
-        if times > 2 or not isinstance(parent, dict):
+        if times > len(_FILLINGS) or not isinstance(parent, dict):
             return False
-        parent[name] = MISSING if times == 1 else []
+        parent[name] = _FILLINGS[times - 1]
         return True
 
     def _take_out(self, loc: Path) -> bool:
@@ -262,17 +268,17 @@ class _Repair:
         while loc:
             parent, step = _at(self.data, loc[:-1]), loc[-1]
             times = self._touch(loc)
-            if times > _ESCALATE:
+            if times > len(_FILLINGS):
                 loc = loc[:-1]
                 continue
             if isinstance(parent, dict) and step in parent:
                 model = model_at(self.annotation, loc[:-1])
                 if model is not None and _is_required(model, field_key(str(step))):
-                    parent[step] = MISSING if times == 1 else []
+                    parent[step] = _FILLINGS[times - 1]
                 else:
                     del parent[step]
             elif isinstance(parent, list) and isinstance(step, int) and step < len(parent):
-                parent[step] = PlainText(f"{MISSING}{step}") if times == 1 else PlainText("0") if times == 2 else {}
+                parent[step] = PlainText(f"{MISSING}{step}") if times == 1 else _FILLINGS[times - 1]
             return True
         return False
 
@@ -294,7 +300,7 @@ def own_error(said: str, value: Any, name: str) -> tuple[str, str, str | None]:
     if said.startswith("expected true or false"):
         suggestion = _flag_for(value)
     elif said.startswith(("expected a number", "expected a whole number")) and isinstance(value, str):
-        suggestion = _number_for(value)
+        suggestion = _number_for(value, said.startswith("expected a whole"))
         if suggestion is not None and not isinstance(value, PlainText):
             return code, f"{name}: {said}; remove the quotes", suggestion
     hint = f"; did you mean '{suggestion}'?" if suggestion else ""
@@ -325,10 +331,10 @@ def type_at(annotation: Any, loc: Path) -> Any:
     current = bare(annotation)
     for step in loc:
         if isinstance(current, type) and issubclass(current, BaseModel):
-            info = current.model_fields.get(field_key(str(step)))
-            if info is None:
+            name = field_named(current, str(step))
+            if name is None:
                 return None
-            current = bare(info.annotation)
+            current = bare(current.model_fields[name].annotation)
             continue
         origin, arguments = get_origin(current), get_args(current)
         if not arguments:
@@ -338,6 +344,43 @@ def type_at(annotation: Any, loc: Path) -> Any:
             return None
         current = bare(arguments[1] if mapping else arguments[0])
     return current
+
+
+def field_named(model: type[BaseModel] | None, typed: str) -> str | None:
+    """Return the field that a key in a file means, under any of its spellings."""
+    if model is None:
+        return None
+    fields = model.model_fields
+    snake = field_key(typed)
+    if snake in fields:
+        return snake
+    return next((name for name in fields if snake in snake_spellings(model, name)), None)
+
+
+def snake_spellings(model: type[BaseModel] | None, name: str) -> list[str]:
+    """Return what a field may be called, in snake_case; its own name first."""
+    info = model.model_fields.get(name) if model is not None else None
+    alias = info.validation_alias if info is not None else None
+    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    others = [field_key(choice) for choice in choices if isinstance(choice, str)]
+    return list(dict.fromkeys([name, *others]))
+
+
+def _note_spellings(annotation: Any, data: Any, path: Path, renamed: dict[Path, str]) -> None:
+    """Note where fields are typed under a name from which theirs cannot be told."""
+    if isinstance(data, Mapping):
+        is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+        for typed, value in data.items():
+            name = field_named(annotation, typed) if is_model else None
+            if name is not None and name != field_key(typed):
+                renamed.setdefault((*path, name), typed)
+            if isinstance(value, dict | list):
+                _note_spellings(type_at(annotation, (typed,)), value, (*path, name or typed), renamed)
+    elif isinstance(data, list):
+        inner = type_at(annotation, (0,))
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            for position, value in enumerate(data):
+                _note_spellings(inner, value, (*path, position), renamed)
 
 
 def bare(annotation: Any) -> Any:
@@ -356,14 +399,14 @@ def bare(annotation: Any) -> Any:
 
 
 def _is_required(model: type[BaseModel], name: str) -> bool:
-    info = model.model_fields.get(name)
+    info = model.model_fields.get(field_named(model, name) or "")
     return info is not None and info.is_required()
 
 
 def _choices(annotation: Any) -> list[str]:
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return [str(member.value) for member in annotation]
-    return [str(choice) for choice in get_args(annotation)]
+    return [str(choice.value if isinstance(choice, Enum) else choice) for choice in get_args(annotation)]
 
 
 def _flag_for(value: Any) -> str | None:
@@ -373,14 +416,14 @@ def _flag_for(value: Any) -> str | None:
     return "false" if text in ("no", "off", "n", "0", "false", "f") else None
 
 
-def _number_for(text: str) -> str | None:
+def _number_for(text: str, whole: bool) -> str | None:
     """Return the number that a text was probably meant to be: ``1_000``, ``1,5`` and ``"3"`` have one."""
     for candidate in (text.strip(), text.replace("_", ""), text.replace("'", ""), _hexadecimal(text)):
         try:
-            to_fraction(PlainText(candidate))
+            number = to_fraction(PlainText(candidate))
         except ValueError:
             continue
-        return candidate
+        return candidate if number.denominator == 1 or not whole else None
     return None
 
 

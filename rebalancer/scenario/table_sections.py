@@ -98,7 +98,10 @@ class TableSections:
             self.gaps.open("partition" if any(table.attributes for table in tables) else what)
         if kind in ("object", None):
             self.gaps.open(self.gaps.object_name)
-        if kind in ("container", None):
+        derived = (
+            kind == "object" and self.gaps.container_name not in self.scenario.tables and not self.scenario.assignment
+        )
+        if kind in ("container", None) or derived:
             self.gaps.open(self.gaps.container_name)
 
     def _derive_containers(self) -> None:
@@ -119,18 +122,17 @@ class TableSections:
         columns = self._columns(kind, stated, path)
         folder = os.path.dirname(self.files.main.document.file)
         target = os.path.join(folder, stated.file)
-        table = open_table(target, os.path.normpath(target), {column for column, _ in columns})
+        table = open_table(target, os.path.normpath(target), stated.file, {column for column, _ in columns})
         if not isinstance(table, Table):
             self._lose(what, kind, stated)
             if isinstance(table, Fault):
-                shown = replace(table, value=stated.file, path=(*path, "file"))
-                self.faults.append(_as_typed(shown, target, stated.file))
+                self.faults.append(replace(table, path=(*path, "file")))
             else:
                 self.files.paths.append(target)
                 self.faults.extend(table)
             return
         self.files.paths.append(target)
-        missing = self._check_columns(table, columns)
+        missing = self._check_columns(table, stated.file, columns)
         prefix = self.files.places.add(table)
         if stated.key in missing or stated.key.startswith(MISSING):
             self._lose(what, kind, stated)
@@ -165,13 +167,13 @@ class TableSections:
                 columns += [(column, (*path, field, name)) for name, column in named.items()]
         return [(column, place) for column, place in columns if not column.startswith(MISSING)]
 
-    def _check_columns(self, table: Table, columns: list[tuple[str, Path]]) -> set[str]:
+    def _check_columns(self, table: Table, file: str, columns: list[tuple[str, Path]]) -> set[str]:
         missing = set()
         for column, place in columns:
             if column not in table.header:
                 missing.add(column)
                 fault = unknown_name("column", column, table.header, place)
-                message = f"'{table.file}' has no column '{column}'{fault.message.partition(column + chr(39))[2]}"
+                message = f"'{file}' has no column '{column}'{fault.message.partition(column + chr(39))[2]}"
                 self.faults.append(replace(fault, code="missing-column", message=message, kind=None))
         return missing
 
@@ -182,12 +184,14 @@ class TableSections:
         if keys is None:
             self._lose(what, kind, stated)
             return
+        if any(fault.code == "empty-name" for fault in table.faults):
+            self.gaps.open(what)
         place = (*prefix, stated.key)
         if kind == "container":
             self._listed.extend(keys)
             self.builder.add_containers(keys, place)
         if kind == "object" and stated.container is not None:
-            self._place(keys, stated.container, table, prefix, missing)
+            self._place(keys, stated, table, prefix, missing)
         groupings: list[tuple[str, Any, Mapping[str, str]]] = []
         if kind == "object":
             groupings.append(("partition", self.builder.add_partition, stated.partitions))
@@ -211,14 +215,15 @@ class TableSections:
                 if values is not None:
                     self.builder.add_attribute(kind, name, Column(keys, values), (*prefix, column))
 
-    def _place(self, keys: list[str], column: str, table: Table, prefix: Path, missing: Collection[str]) -> None:
+    def _place(self, keys: list[str], stated: TableFile, table: Table, prefix: Path, missing: Collection[str]) -> None:
+        column = stated.container or ""
         containers = None if column in missing else table.names(column)
         if containers is None:
             self.gaps.open(self.gaps.object_name, self.gaps.container_name)
             return
         placements = Column(keys, containers)
         self._placements.append(placements)
-        self.builder.add_placements(placements, (*prefix, column))
+        self.builder.add_placements(placements, (*prefix, column), (*prefix, stated.key))
 
     def _amounts(self, name: str, scope: str | None, column: Column, path: Path) -> None:
         self.stated.setdefault((name, scope), path)
@@ -226,14 +231,3 @@ class TableSections:
             self.builder.add_object_dimension(name, column, None, path, more=True)
         else:
             self.builder.add_scope_dimension(name, scope, column, None, path, more=True)
-
-
-def _as_typed(fault: Fault, target: str, typed: str) -> Fault:
-    """Return a fault about a file that speaks of it as the scenario does."""
-    shown = os.path.normpath(target)
-    message = fault.message.replace(f"'{shown}'", f"'{typed}'")
-    suggestion = fault.suggestion
-    if suggestion is not None and fault.code == "missing-file":
-        close = os.path.join(os.path.dirname(typed), os.path.basename(suggestion))
-        message, suggestion = message.replace(f"'{suggestion}'", f"'{close}'"), close
-    return replace(fault, message=message, suggestion=suggestion)

@@ -10,6 +10,7 @@ from typing import Any
 from rebalancer.problem import Fault, Path, nearest
 from rebalancer.problem.errors import MOST_REPORTED
 from rebalancer.scenario.document import Mark
+from rebalancer.scenario.settle import MISSING
 
 #: Endings of file names, and what they are.
 _FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
@@ -50,13 +51,13 @@ class Table(ABC):
         """Return where a field stands; both are counted from 0."""
 
     def keys(self, column: str) -> list[str] | None:
-        """Return a column of names none of which may be empty; None where there were faults."""
+        """Return a column of names none of which may be empty; those that are get a stand-in and a fault."""
         found = self.names(column)
         if found is None or None not in found:
             return found  # type: ignore[return-value]
         rows = [row for row, name in enumerate(found) if name is None]
         self.report_rows("empty-name", f"the name is missing in column '{column}'", column, rows)
-        return None
+        return [f"{MISSING}{row}" if name is None else name for row, name in enumerate(found)]
 
     def place(self, path: Path, named: Any = None) -> Mark:
         """Return where the field at (column, row) stands."""
@@ -79,7 +80,7 @@ class Table(ABC):
             self.report("more-faults", f"{more:,} more mistakes like the one before", column, rows[MOST_REPORTED])
 
 
-def open_table(path: str, file: str, wanted: Collection[str]) -> Table | Fault | list[Fault]:
+def open_table(path: str, file: str, typed: str, wanted: Collection[str]) -> Table | Fault | list[Fault]:
     """Read columns of a table.
 
     Parameters
@@ -87,7 +88,9 @@ def open_table(path: str, file: str, wanted: Collection[str]) -> Table | Fault |
     path : str
         Where it is.
     file : str
-        What messages call it.
+        What messages about its content call it.
+    typed : str
+        How the scenario names it.
     wanted : collection of str
         The columns to read; those that do not exist are the caller's to report.
 
@@ -99,9 +102,9 @@ def open_table(path: str, file: str, wanted: Collection[str]) -> Table | Fault |
     """
     kind = _FORMATS.get(os.path.splitext(path)[1].lower())
     if kind is None:
-        message = f"'{os.path.basename(file)}' is no table that can be read: expected a name ending in .csv or .parquet"
-        return Fault("unknown-format", message, value=file)
-    fault = unreadable(path, file)
+        message = f"'{typed}' is no table that can be read: expected a name ending in .csv or .parquet"
+        return Fault("unknown-format", message, value=typed)
+    fault = unreadable(path, typed)
     if fault is not None:
         return fault
     if kind == "csv":
@@ -110,7 +113,7 @@ def open_table(path: str, file: str, wanted: Collection[str]) -> Table | Fault |
         return read_csv(path, file, wanted)
     from rebalancer.scenario.parquet_table import read_parquet
 
-    return read_parquet(path, file, wanted)
+    return read_parquet(path, file, typed, wanted)
 
 
 def unreadable(path: str, file: str) -> Fault | None:

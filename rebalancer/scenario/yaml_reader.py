@@ -65,8 +65,9 @@ def read_yaml(data: bytes, file: str) -> Document:
         with _without_collector():
             reader.read(text)
     except yaml.YAMLError as error:
-        reader.faults.append(syntax_fault(error, lines, file))
-        return Document(file, None, reader.marks, reader.faults)
+        # What looked odd before may only be the beginning of this.
+        faults = [fault for fault in reader.faults if fault.code != "yaml-syntax"]
+        return Document(file, None, reader.marks, [*faults, syntax_fault(error, lines, file)])
     except _TooMuch:
         return Document(file, None, reader.marks, reader.faults)
     return Document(file, reader.root, reader.marks, reader.faults)

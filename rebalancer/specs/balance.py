@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from rebalancer.model import Param
+from rebalancer.model.param import fraction_sum
 from rebalancer.problem import Fault
 from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.base import Definition, Spec
@@ -129,9 +130,7 @@ class BalanceSpec(Spec):
         if self.formula is BalanceFormula.MAX:
             return model.largest(utilization.relative(utilization.above(threshold)))
         if self.formula is BalanceFormula.SQUARES:
-            return model.total(
-                utilization.squares_above(threshold, signed=False), utilization.per_square(Fraction(1, len(kept)))
-            )
+            return utilization.squares_above(threshold, [Fraction(1, len(kept)) / capacity**2 for capacity in utilization.capacity])
         return model.total(utilization.above(threshold), utilization.per(Fraction(1, len(kept))))
 
     # -- the parts ----------------------------------------------------------------------------------------------------
@@ -175,13 +174,11 @@ class BalanceSpec(Spec):
 
     def _ideal(self, utilization: _Utilization, bound: Fraction | Cells) -> Cells:
         model = utilization.model
-        per = utilization.per(1 / mean(utilization.capacity))  # u² · c/A = U² / (c·A)
-        if (
-            self.bound_type is BoundType.RELATIVE_UTIL
-            or not self.ignore_upper_bound_for_ideal_with_abs_or_rel_bound_types
-        ):
-            return model.total(utilization.squares_above(bound, signed=True), per)
-        return model.total(model.square(utilization.amount), per)
+        size = mean(utilization.capacity)
+        per = [1 / (capacity * size) for capacity in utilization.capacity]  # u² · c/A = U² / (c · A)
+        if self.bound_type is BoundType.RELATIVE_UTIL or not self.ignore_upper_bound_for_ideal_with_abs_or_rel_bound_types:
+            return utilization.squares_above(bound, per, signed=True)
+        return model.total(model.square(utilization.amount), Param.of(per))
 
     def _legacy(self, utilization: _Utilization) -> Cells:
         model, upper = utilization.model, exact(self.upper_bound)
@@ -273,10 +270,6 @@ class _Utilization:
         """Return ``factor / capacity`` of each item."""
         return Param.of([factor / capacity for capacity in self.capacity])
 
-    def per_square(self, factor: Fraction) -> Param:
-        """Return ``factor / capacity²`` of each item."""
-        return Param.of([factor / capacity**2 for capacity in self.capacity])
-
     def times(self, factor: Fraction) -> Param:
         """Return ``factor · capacity`` of each item."""
         return Param.of([factor * capacity for capacity in self.capacity])
@@ -292,27 +285,26 @@ class _Utilization:
             return model.hinge(model.linear([(self.amount, sign)], self.times(-sign * threshold)))
         return model.hinge(model.linear([(self.amount, sign), (threshold, self.times(-sign))]))
 
-    def squares_above(self, threshold: Fraction | Cells, *, signed: bool) -> Cells:
-        """Return ``max(0, U² − (T·c)²)``; unless ``signed``, negative numbers count as 0.
+    def squares_above(self, threshold: Fraction | Cells, weight: Sequence[Fraction], *, signed: bool = False) -> Cells:
+        """Return ``Σ weight · max(0, U² − (T·c)²)``; unless ``signed``, negative numbers count as 0.
 
-        Where neither is negative this is ``h² + 2·T·c·h`` with ``h = max(0, U − T·c)``: exactly 0 up to the threshold, and convex.
+        Where neither is negative the square is ``h² + 2·T·c·h`` with ``h = max(0, U − T·c)``: exactly 0 up to the threshold, and convex.
         """
         model = self.model
         if isinstance(threshold, Fraction) and (not signed or (threshold >= 0 and self.amount.low >= 0)):
             floor = max(Fraction(0), threshold)
             excess = self.above(floor)
-            return model.linear([(model.square(excess), 1), (excess, self.times(2 * floor))])
+            slope = [2 * floor * capacity * factor for capacity, factor in zip(self.capacity, weight, strict=True)]
+            parts = [(model.total(model.square(excess), Param.of(weight)), 1), (model.total(excess, Param.of(slope)), 1)]
+            return model.linear(parts[:1] if not floor else parts)
         amount = self.amount if signed else model.hinge(self.amount)
         if isinstance(threshold, Fraction):
-            return model.hinge(
-                model.linear(
-                    [(model.square(amount), 1)],
-                    Param.of([-((threshold * capacity) ** 2) for capacity in self.capacity]),
-                )
-            )
+            least = Param.of([-((threshold * capacity) ** 2) for capacity in self.capacity])
+            return model.total(model.hinge(model.linear([(model.square(amount), 1)], least)), Param.of(weight))
         level = threshold if signed else model.hinge(threshold)
         squared = Param.of([-(capacity**2) for capacity in self.capacity])
-        return model.hinge(model.linear([(model.square(amount), 1), (model.square(level), squared)]))
+        excess = model.hinge(model.linear([(model.square(amount), 1), (model.square(level), squared)]))
+        return model.total(excess, Param.of(weight))
 
     def average(self, legacy: bool) -> Cells:
         """Return the average utilization at the assignment: shape (1, 1)."""
@@ -330,4 +322,4 @@ class _Utilization:
 
 def mean_of(values: list[Fraction]) -> Fraction:
     """Return the mean, 0 of nothing."""
-    return sum(values, Fraction(0)) / max(1, len(values))
+    return fraction_sum(values) / max(1, len(values))

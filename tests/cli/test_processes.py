@@ -86,7 +86,7 @@ def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:
 def test_a_name_that_stdout_cannot_encode(tmp_path: Path) -> None:
     path = written(tmp_path, SCENARIO.replace("t0", "\u8868"))
     running = process("solve", path, "--quiet", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
-    out, err = running.communicate(timeout=120)
+    _, err = running.communicate(timeout=120)
     assert running.returncode == 0, err
 
 

@@ -28,6 +28,14 @@ def test_lines_are_better_answers() -> None:
     ]
 
 
+def test_news_out_of_order_never_looks_worse() -> None:
+    stream = io.StringIO()
+    with reporter(False, stream) as show:
+        for progress in (BETTER, BOUND, FIRST):
+            show(progress)
+    assert stream.getvalue().count("\n") == 1
+
+
 def test_quiet_shows_nothing() -> None:
     stream = io.StringIO()
     with reporter(True, stream) as show:

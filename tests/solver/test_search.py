@@ -156,3 +156,8 @@ def test_real_optimum_by_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
     solution = solver("HARD").solve()
     assert solution.status is Status.OPTIMAL
     assert replace(solution, seed=3).seed == 3
+
+
+def test_a_status_prints_as_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    status = solution_of(monkeypatch, answer_of(Status.FEASIBLE, [0, 0, 1, 1], 0, 0)).status
+    assert f"{status} {status!s}" == "OPTIMAL OPTIMAL"

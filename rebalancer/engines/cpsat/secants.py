@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Ranges up to this get all their secants at once.
 _WHOLE_RANGE = 48
+#: Longer ones: the first distance from the start is this fraction of the range, and each next one so many times as far.
+_FINEST, _RATIO = 4096, 1.5
 
 
 def first_secants(bulk: BulkModel, squares: Squares, start: IntArray) -> bool:
@@ -23,7 +25,8 @@ def first_secants(bulk: BulkModel, squares: Squares, start: IntArray) -> bool:
         if most - least <= _WHOLE_RANGE:
             points = set(range(least, most)) or {least}
         else:
-            offsets = [4**power for power in range((most - least).bit_length() // 2 + 1)]
+            finest = max(1, (most - least) // _FINEST)
+            offsets = [int(finest * _RATIO**power) for power in range(int(np.log((most - least) / finest) / np.log(_RATIO)) + 1)]
             near = {here - 1, here, *(here + offset for offset in offsets), *(here - offset for offset in offsets)}
             points = {point for point in near | {least, most - 1, 0, -1} if least <= point < most}
         for point in sorted(points):

@@ -1,0 +1,280 @@
+"""Every formula in integers is what it says, within the error that it admits, and never outside its range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rebalancer.model import Cells, CellValues, METRICS, ModelBuilder, Param, Tally, evaluate, evaluate_cells, floats_of, grid
+from rebalancer.problem import Problem, ProblemBuilder
+from tests.model.exact import exact, integers
+
+NUMBERS = st.sampled_from([Fraction(n, d) for n in (-3, -1, 0, 1, 2, 7) for d in (1, 2, 3, 7)] + [Fraction(10**9 + 7, 3), Fraction(1, 10**9 + 9)])
+POSITIVE = NUMBERS.filter(lambda value: value > 0)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    hosts, tasks = [f"h{i}" for i in range(draw(st.integers(1, 4)))], [f"t{i}" for i in range(draw(st.integers(0, 6)))]
+    contents: dict[str, list[str]] = {host: [] for host in hosts}
+    loose = []
+    for task in tasks:
+        place = draw(st.sampled_from([*hosts, *hosts, None]))
+        (loose if place is None else contents[place]).append(task)
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment(contents, loose)
+    size = draw(st.sampled_from([1, 1, 10**6, 10**12]))
+    amounts = st.sampled_from([0, 1, 2, 5, -1, 0.5, 3.25])
+    builder.add_object_dimension("cpu", {task: draw(amounts) * size for task in tasks})
+    builder.add_object_dimension("vec", {task: [draw(amounts), draw(amounts)] for task in tasks})
+    builder.add_dynamic_object_dimension("net", "rack", {"r0": {task: draw(amounts) for task in tasks if draw(st.booleans())}}, draw(amounts))
+    racks = [draw(st.sampled_from(["r0", "r1", None])) for _ in hosts]
+    builder.add_scope("rack", {rack: [h for h, r in zip(hosts, racks, strict=True) if r == rack] for rack in ("r0", "r1")})
+    builder.add_partition("job", {job: [task for task in tasks if draw(st.booleans())] for job in ("j0", "j1", "j2")})
+    return builder.build()
+
+
+@st.composite
+def params(draw: st.DrawFn, cells: Cells, values: st.SearchStrategy[Fraction] = NUMBERS) -> Param:
+    groups, items = draw(st.sampled_from([(1, 1), (1, cells.items), (cells.groups, 1), (cells.groups, cells.items)]))
+    return Param.of([[draw(values) for _ in range(items)] for _ in range(groups)], groups, items)
+
+
+def grown(draw: st.DrawFn, model: ModelBuilder, cells: Cells) -> Cells:
+    """One more formula over cells."""
+    kinds: dict[str, Callable[[], Cells]] = {
+        "linear": lambda: model.linear([(cells, draw(params(cells)))], draw(params(cells))),
+        "two": lambda: model.linear([(cells, draw(NUMBERS)), (model.total(cells), draw(params(cells)))], draw(NUMBERS)),
+        "hinge": lambda: model.hinge(model.linear([(cells, draw(params(cells)))], draw(params(cells)))),
+        "step": lambda: model.step(cells),
+        "square": lambda: model.square(cells),
+        "rounded": lambda: model.rounded(cells, 1000),
+        "ceil": lambda: model.ceil(cells, draw(params(cells, POSITIVE))),
+        "total": lambda: model.total(cells, draw(params(cells))),
+        "groups": lambda: model.sum_groups(cells, draw(params(cells))),
+        "items": lambda: model.sum_items(cells, draw(params(cells))),
+        "largest": lambda: model.largest(cells, smallest=draw(st.booleans())),
+        "gather": lambda: model.gather(cells, np.array([0, cells.groups - 1]), np.array([cells.items - 1, 0])),
+        "largest_of": lambda: model.largest_of([cells, model.hinge(cells)], smallest=draw(st.booleans())),
+        "spread": lambda: model.spread(cells),
+    }
+    return kinds[draw(st.sampled_from(sorted(kinds)))]()
+
+
+@st.composite
+def formulas(draw: st.DrawFn) -> tuple[Problem, ModelBuilder, Cells, np.ndarray]:
+    problem = draw(problems())
+    model = ModelBuilder(problem)
+    scope, metric = draw(st.sampled_from(["host", "rack", "placed"])), draw(st.sampled_from(sorted(METRICS)))
+    dimension, partition = draw(st.sampled_from(["cpu", "vec", "net", ""])), draw(st.sampled_from([None, "job"]))
+    items = None
+    if draw(st.booleans()):
+        items = np.array(sorted(draw(st.sets(st.integers(0, len(problem.scopes[scope].items) - 1), min_size=1))), np.int64)
+    cells = model.amount(scope, dimension, metric, partition=partition, items=items)
+    for _ in range(draw(st.integers(0, 4))):
+        cells = grown(draw, model, cells)
+    places = st.integers(-1, len(problem.containers) - 1)
+    count = len(problem.objects)
+    assignment = np.array(draw(st.lists(places, min_size=count, max_size=count)), np.int32)
+    return problem, model, cells, assignment
+
+
+@given(formulas())
+@settings(max_examples=600)
+def test_integers_are_within_their_error_and_range(case: tuple[Problem, ModelBuilder, Cells, np.ndarray]) -> None:
+    problem, model, _, assignment = case
+    values = CellValues(problem, assignment)
+    for cells in model.cells:
+        got = evaluate_cells(values, cells)
+        known = integers(problem, cells, assignment)
+        assert known.shape == (cells.groups, cells.items)
+        assert known.min(initial=cells.low) >= cells.low
+        assert known.max(initial=cells.high) <= cells.high
+        assert sum(abs(value) for value in known.ravel().tolist()) <= model._sums[cells.index]
+        true = exact(problem, cells, assignment)
+        shown = floats_of(cells, got).dense()
+        for group in range(cells.groups):
+            for item in range(cells.items):
+                assert abs(int(known[group, item]) * cells.unit - true[group][item]) <= cells.error
+                assert abs(shown[group, item] - float(true[group][item])) <= 1e-9 * (1 + abs(float(true[group][item]))) + float(cells.error)
+
+
+@given(formulas())
+@settings(max_examples=300)
+def test_sparse_and_dense_agree(case: tuple[Problem, ModelBuilder, Cells, np.ndarray]) -> None:
+    problem, model, _, assignment = case
+    dense = CellValues(problem, assignment)
+    before = [evaluate_cells(dense, cells) for cells in model.cells]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grid, "DENSE_CELLS", 0)
+        patch.setattr(evaluate, "DENSE_CELLS", 0)
+        sparse = CellValues(problem, assignment)
+        for cells, known in zip(model.cells, before, strict=True):
+            value = evaluate_cells(sparse, cells)
+            assert np.array_equal(value.integers.dense(), known.integers.dense())
+            assert np.allclose(floats_of(cells, value).dense(), floats_of(cells, known).dense(), rtol=1e-12, atol=1e-12)
+
+
+@given(formulas())
+@settings(max_examples=200)
+def test_the_start_is_the_initial_assignment(case: tuple[Problem, ModelBuilder, Cells, np.ndarray]) -> None:
+    problem, model, cells, _ = case
+    assert np.array_equal(model.initial(cells).dense(), integers(problem, cells, problem.initial))
+
+
+# -- what counts ------------------------------------------------------------------------------------------------------
+
+
+def world() -> Problem:
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({"h0": ["a", "b"], "h1": ["c"], "h2": []}, ["d"])
+    builder.add_object_dimension("cpu", {"a": 1, "b": 2, "c": 4, "d": 8})
+    builder.add_scope("rack", {"r0": ["h0", "h1"], "r1": ["h2"]})
+    builder.add_scope("half", {"x": ["h0"]})
+    builder.add_dynamic_object_dimension("net", "host", {"h0": {"a": 3}, "h2": {"a": 5, "d": 7}}, default=1)
+    return builder.build()
+
+
+#: a moves to h2, c leaves, d arrives in h0
+MOVED = np.array([2, 0, -1, 0], np.int32)
+
+
+@pytest.mark.parametrize(
+    ("scope", "metric", "expected"),
+    [
+        ("host", "AFTER", [10, 0, 1]),
+        ("host", "INITIAL", [3, 4, 0]),
+        ("host", "STAYED", [2, 0, 0]),
+        ("host", "DURING", [11, 4, 1]),
+        ("host", "NEW", [8, 0, 1]),
+        ("host", "OLD", [1, 4, 0]),
+        ("host", "MOVED_DATA", [9, 4, 1]),
+        ("rack", "STAYED", [2, 0]),
+        ("rack", "NEW", [8, 1]),
+        ("rack", "OLD", [5, 0]),
+        ("half", "AFTER", [10]),
+        ("half", "OLD", [1]),
+    ],
+)
+def test_what_counts_under_each_metric(scope: str, metric: str, expected: list[int]) -> None:
+    problem = world()
+    cells = ModelBuilder(problem).amount(scope, "cpu", metric)
+    assert (integers(problem, cells, MOVED)[0] * cells.unit).tolist() == expected
+
+
+def test_unplaced_objects_are_an_item_of_the_built_in_scope_only() -> None:
+    problem = world()
+    model = ModelBuilder(problem)
+    assert integers(problem, model.amount("placed", "cpu"), MOVED).tolist() == [[11, 4]]
+    assert integers(problem, model.amount("placed", "cpu", "NEW"), MOVED).tolist() == [[8, 4]]
+
+
+def test_a_dynamic_dimension_weighs_by_place() -> None:
+    problem = world()
+    model = ModelBuilder(problem)
+    assert integers(problem, model.amount("host", "net"), MOVED).tolist() == [[2, 0, 5]]
+    assert integers(problem, model.amount("rack", "net"), MOVED).tolist() == [[2, 5]]
+    assert integers(problem, model.amount("host", "net", "DURING"), MOVED).tolist() == [[5, 1, 5]]
+
+
+def test_a_table_of_placements() -> None:
+    problem = world()
+    model = ModelBuilder(problem)
+    scope = problem.scopes["rack"]
+    cells = model.located(scope.item_of, np.array([0, 1, 1, 0]), np.array([0, 0, 0, 2]), [Fraction(1, 3), Fraction(5), Fraction(-2), Fraction(7)])
+    assert integers(problem, cells, MOVED)[0, 0] * cells.unit == 3
+    assert integers(problem, cells, problem.initial)[0, 0] * cells.unit == Fraction(22, 3)
+    assert (cells.low * cells.unit, cells.high * cells.unit) == (0, 10)
+    there = model.at(np.array([0, 3]), np.array([2, 2]))
+    assert integers(problem, there, MOVED)[0, 0] == 1
+
+
+def test_equal_tallies_are_made_once() -> None:
+    model = ModelBuilder(world())
+    first = model.amount("host", "cpu")
+    assert model.amount("host", "cpu", items=np.arange(3)) is first
+    assert model.amount("host", "cpu", "DURING").inputs[0] is first
+    assert model.amount("host", "cpu", items=np.array([0, 2])) is not first
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def test_thresholds_are_exact() -> None:
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({"h0": ["a", "b"], "h1": []})
+    builder.add_object_dimension("cpu", {"a": 0.1, "b": 0.2})
+    problem = builder.build()
+    model = ModelBuilder(problem)
+    amount = model.amount("host", "cpu")
+    assert integers(problem, model.step(model.linear([(amount, 1)], Fraction(-3, 10))), problem.initial).tolist() == [[0, 0]]
+    just_below = Fraction(3, 10) - Fraction(1, 10**40)
+    assert integers(problem, model.step(model.linear([(amount, 1)], -just_below)), problem.initial).tolist() == [[1, 0]]
+
+
+def test_squares_are_exact_while_they_fit_and_rounded_to_the_nearest_beyond() -> None:
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({"h0": ["a"], "h1": ["b"]})
+    builder.add_object_dimension("cpu", {"a": 2**23 - 1, "b": 2**40 + 12345})
+    problem = builder.build()
+    model = ModelBuilder(problem)
+    small = model.square(model.amount("host", "cpu", items=np.array([0])))
+    assert small.error > 0  # everything might be in one place
+    exact_cells = model.square(model.at(np.array([0]), np.array([0])))
+    assert exact_cells.error == 0
+    assert integers(problem, exact_cells, problem.initial).tolist() == [[1]]
+    value = integers(problem, small, problem.initial)[0, 0] * small.unit
+    assert abs(value - (2**23 - 1) ** 2) <= small.error
+
+
+def test_many_different_capacities_do_not_explode() -> None:
+    count = 3000
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({f"h{i}": [f"t{i}"] for i in range(count)})
+    problem = builder.build()
+    model = ModelBuilder(problem)
+    capacities = [Fraction(10**9 + 17 * i * i + i) for i in range(count)]
+    used = model.total(model.amount("host"), Param.of([1 / c for c in capacities]))
+    got = integers(problem, used, problem.initial)[0, 0] * used.unit
+    assert used.unit.denominator.bit_length() < 1000
+    assert abs(float(got) - math.fsum(1 / float(c) for c in capacities)) <= float(used.error) + 1e-15
+    assert float(used.error) < 1e-9 * float(got)
+
+
+def test_a_sum_knows_that_an_object_is_in_one_place_only() -> None:
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({f"h{i}": [f"t{i}"] for i in range(100)})
+    problem = builder.build()
+    model = ModelBuilder(problem)
+    assert model.total(model.amount("host")).high == 100
+    assert model.total(model.hinge(model.linear([(model.amount("host"), 1)], -1))).high == 100
+    assert model.total(model.amount("host", metric="NEW")).high <= 200
+
+
+def test_tallies_beyond_floating_point_have_exact_ranges() -> None:
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({"h0": ["a", "b", "c"]})
+    builder.add_object_dimension("bytes", {"a": 2**60 - 1, "b": 1, "c": 1})
+    tally = ModelBuilder(builder.build()).amount("host", "bytes")
+    assert isinstance(tally, Tally)
+    assert tally.high == 2**60 + 1
+
+
+def test_a_formula_over_nothing_is_its_constant() -> None:
+    problem = world()
+    model = ModelBuilder(problem)
+    cells = model.linear([], Fraction(5, 3))
+    assert integers(problem, cells, MOVED)[0, 0] * cells.unit == Fraction(5, 3)
+    assert integers(problem, model.linear([]), MOVED).tolist() == [[0]]
+
+
+def test_unlike_shapes_are_refused() -> None:
+    model = ModelBuilder(world())
+    with pytest.raises(ValueError, match="cannot be combined"):
+        model.linear([(model.amount("host"), 1), (model.amount("rack"), 1)])
