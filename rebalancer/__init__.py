@@ -50,6 +50,8 @@ def _homes() -> dict[str, str]:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":  # so that `from rebalancer import *` finds what is not loaded yet
+        return sorted(_homes())
     home = _HOMES.get(name)
     if home is None and name.endswith("Spec"):
         home = _homes().get(name)

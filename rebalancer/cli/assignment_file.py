@@ -81,7 +81,7 @@ def _is_of_assignment(fault: Fault) -> bool:
 def _opened(path: str, columns: tuple[str, str]) -> Table:
     from rebalancer.scenario.tables import open_table
 
-    found = open_table(path, path, columns)
+    found = open_table(path, path, path, columns)
     if isinstance(found, Fault):
         raise InputError([found if found.file else found.at(path, None, None)])
     if isinstance(found, list):

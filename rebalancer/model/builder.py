@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.model.cells import Cells, Extremum, Family, Function, Gather, Gathering, Map, Reduce, Tally, Term
+from rebalancer.model.cells import Cells, Extremum, Family, Function, Gather, Gathering, Map, Product, Ratio, Reduce, Tally, Term
 from rebalancer.model.evaluate import CellValues, add_up, evaluate_cells
 from rebalancer.model.grid import Grid, reduce_sum
 from rebalancer.model.param import Param, rational_gcd
@@ -29,6 +29,8 @@ SCALAR_LIMIT, SCALED_LIMIT = 2**36, 2**44
 #: What is squared stays below the first, its square below the second.
 SQUARED_LIMIT = 2**28
 SQUARE_LIMIT = 2**46
+#: The factors of a product stay below this.
+PRODUCT_LIMIT = 2**30
 
 Amount: TypeAlias = Param | Fraction | int
 
@@ -72,6 +74,9 @@ class ModelBuilder:
 
     def _sum_bounds(self, cells: Cells) -> list[int]:
         """Return bounds on the sum of the magnitudes of all cells, from what they are made of."""
+        if isinstance(cells, Product):
+            often = (cells.groups * cells.items) // max(1, cells.left.groups * cells.left.items)
+            return [2 * often * self._sums[cells.left.index] * cells.right.largest // cells.divisor]
         if isinstance(cells, Reduce):
             factor = int(cells.coef.largest_magnitude())
             return [factor * self._sums[cells.source.index]]
@@ -400,6 +405,10 @@ class ModelBuilder:
             bottom = 0 if low <= 0 <= high else min(abs(low), abs(high)) ** 2
             error = 2 * top * unit * error + error * error + (unit * unit * shift / 2 if shift > 1 else 0)
             low, high, unit = (bottom + shift // 2) // shift, (top * top + shift // 2) // shift, unit * unit * shift
+        elif function is Function.MOD:
+            assert divisor is not None
+            by = divisor.in_units(unit, "nearest").map(lambda v: np.maximum(v, 1))
+            low, high = 0, _extremes(by)[1] - 1
         elif function in (Function.CEIL, Function.ROUND):
             assert divisor is not None
             beyond = max(abs(low), abs(high)) + 1  # every larger divisor gives the same
@@ -475,6 +484,48 @@ class ModelBuilder:
         pick = min if smallest else max
         return self._add(Extremum(len(self.cells), same[0].groups, same[0].items, same[0].unit, pick(c.low for c in same), pick(c.high for c in same),
                                   max(c.error for c in same), same, not smallest))
+
+    def nth_largest(self, source: Cells, rank: int) -> Cells:
+        """Return the cell with ``rank`` others above it (of too few cells, the smallest): shape (1, 1)."""
+        return self._ordered(source, None, None, 1, 1, rank, Gathering.NTH_LARGEST)
+
+    def all_but_largest(self, source: Cells, rank: int) -> Cells:
+        """Return, for every item, the sum over groups without the ``rank`` largest: shape (1, items)."""
+        return self._ordered(source, None, np.arange(source.items), 1, source.items, rank, Gathering.ALL_BUT_LARGEST)
+
+    def _ordered(self, source: Cells, group_map: NDArray[Any] | None, item_map: NDArray[Any] | None, groups: int, items: int, rank: int, how: Gathering) -> Cells:
+        count = self._most_inputs(source, group_map, item_map, groups, items) if how is Gathering.ALL_BUT_LARGEST else 1
+        if count * source.largest > EXACT_LIMIT:
+            source = self.rounded(source, EXACT_LIMIT // count)
+        return self._add(Reduce(len(self.cells), groups, items, source.unit, count * min(0, source.low), count * max(0, source.high), count * source.error, source, how,
+                                group_map, item_map, Grid.constant(1, 1, 1), Param.constant(1), rank))
+
+    def product(self, left: Cells, right: Cells) -> Cells:
+        """Return left · right, cell by cell; an axis of length 1 is repeated."""
+        left, right = self.rounded(left, PRODUCT_LIMIT), self.rounded(right, PRODUCT_LIMIT)
+        groups, items = _common([left.groups, right.groups]), _common([left.items, right.items])
+        largest = left.largest * right.largest
+        divisor = 1 if largest <= SQUARE_LIMIT else 2 ** math.ceil(math.log2(largest / SQUARE_LIMIT))
+        unit = left.unit * right.unit * divisor
+        error = left.error * (right.largest * right.unit + right.error) + right.error * left.largest * left.unit + (unit / 2 if divisor > 1 else 0)
+        corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
+        low, high = ((bound + divisor // 2) // divisor for bound in (min(corners), max(corners)))
+        return self._add(Product(len(self.cells), groups, items, unit, low, high, error, left, right, divisor))
+
+    def ratio(self, over: Cells, under: Cells) -> Cells:
+        """Return over / under, cell by cell; no integer of ``under`` may be below 1."""
+        if under.low < 1:
+            raise ValueError("a ratio needs a positive denominator")
+        over = self.rounded(over, PRODUCT_LIMIT)
+        factor = max(1, 2 ** math.floor(math.log2(ROUNDED_LIMIT / max(1, over.largest))))
+        unit = over.unit / (under.unit * factor)
+        error = unit / 2 + over.error / (under.unit * under.low) + over.largest * over.unit * under.error / (under.unit * under.low) ** 2
+        bounds = [(2 * factor * a + b) // (2 * b) for a in (over.low, over.high) for b in (under.low, under.high)]
+        return self._add(Ratio(len(self.cells), over.groups, over.items, unit, min(bounds), max(bounds), error, over, under, factor))
+
+    def mod(self, x: Cells, divisor: Param) -> Cells:
+        """Return the remainder of x / divisor (positive), 0 or more."""
+        return self._map(Function.MOD, [(x, 1)], 0, EXACT_LIMIT, divisor)
 
     def gather(self, source: Cells, group: NDArray[Any], item: NDArray[Any]) -> Cells:
         """Return chosen cells in a row: shape (1, n)."""

@@ -106,6 +106,7 @@ class Function(str, Enum):
     STEP = "step"  # 1 if x > 0 else 0
     SQUARE = "square"  # round(x² / divisor)
     CEIL = "ceil"  # ⌈x / divisor⌉
+    MOD = "mod"  # the remainder of x / divisor, 0 or more
     ROUND = "round"  # ⌊x / divisor + 1/2⌋, the same quantity in coarser units
 
 
@@ -138,7 +139,7 @@ class Map(Cells):
         Integers; ``exact_const`` is the true value.
     function : Function
     divisor : Grid
-        Of SQUARE, CEIL and ROUND; 1 otherwise.
+        Of SQUARE, CEIL, MOD and ROUND; 1 otherwise.
     x_unit : Fraction
         True value of x = 1; x_low and x_high bound x.
     """
@@ -163,6 +164,8 @@ class Gathering(str, Enum):
     SUM = "sum"
     MAX = "max"
     MIN = "min"
+    NTH_LARGEST = "nth_largest"  # the one with ``rank`` others above it; of too few, the smallest
+    ALL_BUT_LARGEST = "all_but_largest"  # the sum without the ``rank`` largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +180,8 @@ class Reduce(Cells):
         Output group of each input group, and output item of each input item; -1 leaves out; None sends all to 0.
     coef : Grid
         Integer coefficients of the addends (SUM only); ``exact_coef`` is the true value.
+    rank : int
+        Of NTH_LARGEST and ALL_BUT_LARGEST.
     """
 
     source: Cells
@@ -185,6 +190,7 @@ class Reduce(Cells):
     item_map: NDArray[np.int64] | None
     coef: Grid
     exact_coef: Param
+    rank: int = 0
 
     @property
     def inputs(self) -> tuple[Cells, ...]:
@@ -227,3 +233,44 @@ class Extremum(Cells):
     @property
     def inputs(self) -> tuple[Cells, ...]:
         return self.sources
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Cells):
+    """``round(left · right / divisor)``, cell by cell; an axis of length 1 is repeated.
+
+    Parameters
+    ----------
+    left, right : Cells
+    divisor : int
+        Power of two that keeps the integers small.
+    """
+
+    left: Cells
+    right: Cells
+    divisor: int
+
+    @property
+    def inputs(self) -> tuple[Cells, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio(Cells):
+    """``round(factor · over / under)``, cell by cell, with ``under`` at least 1 everywhere.
+
+    Parameters
+    ----------
+    over, under : Cells
+        Of one shape.
+    factor : int
+        How much finer the quotient is held.
+    """
+
+    over: Cells
+    under: Cells
+    factor: int
+
+    @property
+    def inputs(self) -> tuple[Cells, ...]:
+        return (self.over, self.under)

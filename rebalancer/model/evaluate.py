@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.model.cells import Cells, Extremum, Family, Function, Gather, Gathering, Map, Reduce, Tally
+from rebalancer.model.cells import Cells, Extremum, Family, Function, Gather, Gathering, Map, Product, Ratio, Reduce, Tally
 from rebalancer.model.grid import DENSE_CELLS, Grid, apply, reduce_extremum, reduce_sum
+from rebalancer.model.order import order_statistic, targets
 from rebalancer.problem import Problem
 from rebalancer.problem.numbers import IntArray
 
@@ -71,6 +72,10 @@ def _evaluate(values: CellValues, cells: Cells) -> Value:
         return Value(_row(source.integers.at(cells.group, cells.item)), None if source.precise is None else _row(source.precise.at(cells.group, cells.item)))
     if isinstance(cells, Extremum):
         return _extremum(cells, values)
+    if isinstance(cells, Product):
+        return _product(cells, values)
+    if isinstance(cells, Ratio):
+        return _ratio(cells, values)
     raise TypeError(f"unknown cells {type(cells).__name__}")
 
 
@@ -136,6 +141,8 @@ def apply_function(cells: Map, x: Grid) -> Grid:
         return x.map(lambda v: (v > 0).astype(np.int64))
     if function is Function.SQUARE:
         return apply(lambda v, d: (v * v + d // 2) // d, groups, items, x, cells.divisor)
+    if function is Function.MOD:
+        return apply(np.mod, groups, items, x, cells.divisor)
     if function is Function.ROUND:
         return apply(lambda v, d: (v + d // 2) // d, groups, items, x, cells.divisor)
     return apply(lambda v, d: -((-v) // d), groups, items, x, cells.divisor)
@@ -151,6 +158,14 @@ def _linear(const: NDArray[np.generic], *pairs: NDArray[np.generic]) -> NDArray[
 def _reduce(cells: Reduce, values: CellValues) -> Value:
     source = values.known[cells.source.index]
     shape = (cells.source.groups, cells.source.items)
+    if cells.how in (Gathering.NTH_LARGEST, Gathering.ALL_BUT_LARGEST):
+        target = targets(*shape, cells.items, cells.group_map, cells.item_map)
+        picked = [
+            None if grid is None else order_statistic(source.integers, grid, target, (cells.groups, cells.items), cells.rank, cells.how is Gathering.ALL_BUT_LARGEST)
+            for grid in (source.integers, source.precise)
+        ]
+        assert picked[0] is not None
+        return Value(Grid(cells.groups, cells.items, picked[0]), None if picked[1] is None else Grid(cells.groups, cells.items, picked[1]))
     if cells.how is not Gathering.SUM:
         largest = cells.how is Gathering.MAX
         results = [None if grid is None else reduce_extremum(grid, cells.groups, cells.items, cells.group_map, cells.item_map, largest, 0)
@@ -179,3 +194,19 @@ def _extremum(cells: Extremum, values: CellValues) -> Value:
     if not cells.error:
         return Value(integers)
     return Value(integers, apply(best, cells.groups, cells.items, *(floats_of(source, value) for source, value in zip(cells.sources, known, strict=True))))
+
+
+def _product(cells: Product, values: CellValues) -> Value:
+    left, right = values.known[cells.left.index], values.known[cells.right.index]
+    divisor = cells.divisor
+    integers = apply(lambda a, b: (a * b + divisor // 2) // divisor, cells.groups, cells.items, left.integers, right.integers)
+    if not cells.error:
+        return Value(integers)
+    return Value(integers, apply(np.multiply, cells.groups, cells.items, floats_of(cells.left, left), floats_of(cells.right, right)))
+
+
+def _ratio(cells: Ratio, values: CellValues) -> Value:
+    over, under = values.known[cells.over.index], values.known[cells.under.index]
+    factor = cells.factor
+    integers = apply(lambda a, b: (2 * factor * a + b) // (2 * b), cells.groups, cells.items, over.integers, under.integers)
+    return Value(integers, apply(np.divide, cells.groups, cells.items, floats_of(cells.over, over), floats_of(cells.under, under)))

@@ -237,26 +237,17 @@ def reduce_sum(grid: Grid, groups: int, items: int, group_map: NDArray[np.int64]
     """
     dtype = np.float64 if grid.table.dtype.kind == "f" else np.int64
     table = grid.table
+    out = np.zeros((groups, items), dtype)
     if table.shape[0] == 1:
-        weight = np.array([grid.groups]) if group_map is None else np.bincount(group_map[group_map >= 0], minlength=groups)
-        by_group = weight[:, None].astype(dtype) * table
+        share = np.array([grid.groups]) if group_map is None else np.bincount(group_map[group_map >= 0], minlength=groups)
+        out += share[:, None].astype(dtype) * _sum_columns(grid, table.astype(dtype), items, item_map)
     elif group_map is None:
-        by_group = table.sum(axis=0, keepdims=True)
+        out += _sum_columns(grid, table.sum(axis=0, keepdims=True, dtype=dtype), items, item_map)
     else:
         by_group = np.zeros((groups, table.shape[1]), dtype)
         kept = group_map >= 0
         np.add.at(by_group, group_map[kept], table[kept])
-    out = np.zeros((groups, items), dtype)
-    if grid.column is None and grid.columns == 1:
-        share = np.array([grid.items]) if item_map is None else np.bincount(item_map[item_map >= 0], minlength=items)
-        out += by_group * share
-    else:
-        column = np.arange(grid.items) if grid.column is None else grid.column
-        if item_map is None:
-            out += (by_group * np.bincount(column, minlength=grid.columns)).sum(axis=1, keepdims=True)
-        else:
-            kept = np.flatnonzero(item_map >= 0)
-            np.add.at(out.T, item_map[kept], by_group[:, column[kept]].T)
+        out += _sum_columns(grid, by_group, items, item_map)
     if len(grid.keys):
         group, item = grid.keys // grid.items, grid.keys % grid.items
         bare = Grid(grid.groups, grid.items, grid.table, grid.column).at(group, item)
@@ -264,6 +255,19 @@ def reduce_sum(grid: Grid, groups: int, items: int, group_map: NDArray[np.int64]
         to_item = np.zeros(len(item), np.int64) if item_map is None else item_map[item]
         kept_keys = (to_group >= 0) & (to_item >= 0)
         np.add.at(out, (to_group[kept_keys], to_item[kept_keys]), (grid.values - bare)[kept_keys])
+    return out
+
+
+def _sum_columns(grid: Grid, table: NDArray[Any], items: int, item_map: NDArray[np.int64] | None) -> NDArray[Any]:
+    """Return, for each row of a table over the grid's columns, the sums over the items that map to each output item."""
+    if grid.column is None and grid.columns == 1:
+        return table * (np.array([grid.items]) if item_map is None else np.bincount(item_map[item_map >= 0], minlength=items))
+    column = np.arange(grid.items) if grid.column is None else grid.column
+    if item_map is None:
+        return (table * np.bincount(column, minlength=grid.columns)).sum(axis=1, keepdims=True)
+    out = np.zeros((table.shape[0], items), table.dtype)
+    kept = np.flatnonzero(item_map >= 0)
+    np.add.at(out.T, item_map[kept], table[:, column[kept]].T)
     return out
 
 

@@ -99,10 +99,12 @@ class Param:
         array = np.atleast_2d(np.asarray(table, object))
         known = {Fraction(value) for value in array.ravel().tolist()} | {Fraction(value) for value in values}
         unit, slack = common_unit(known)
+        shape = groups if groups is not None else array.shape[0], items if items is not None else array.shape[1]
+        if len(known) == 1 and array.size:  # the same everywhere
+            array, column, keys, values = array[:1, :1], None, None, ()
         exceptions = np.empty(len(values), object)
         exceptions[:] = [Fraction(value) for value in values]
-        grid = Grid(groups if groups is not None else array.shape[0], items if items is not None else array.shape[1], _integers(array, unit), column,
-                    np.empty(0, np.int64) if keys is None else keys, _integers(exceptions, unit))
+        grid = Grid(*shape, _integers(array, unit), column, np.empty(0, np.int64) if keys is None else keys, _integers(exceptions, unit))
         return Param(grid, unit, slack)
 
     @property
@@ -118,6 +120,8 @@ class Param:
 
         What is larger than ``most`` becomes that.
         """
+        if self.is_zero:
+            return self.grid.astype(np.int64)
         ratio = self.unit / unit
         up, down = ratio.numerator, ratio.denominator
         if down == 1 and int(self.grid.largest_magnitude()) * abs(up) < 2**62:

@@ -35,6 +35,8 @@ class Component:
         What the cells bound, for reports; of the same shape.
     limit : Grid or None
         The bound in float64 (infinite: none), for reports.
+    no_worse : Cells or None
+        Cells that must not be positive under DEFAULT, where "no worse than at the start" is not simply that no cell grows.
     scope, partition : str or None
         What the items and groups are, for reports.
     group_index, item_index : int64 array or None
@@ -55,6 +57,7 @@ class Component:
     partition: str | None = None
     group_index: IntArray | None = None
     item_index: IntArray | None = None
+    no_worse: Cells | None = None
     owner: IntArray | None = None
     group_names: Names | None = None
 
@@ -115,6 +118,8 @@ def hard_cells(model: ModelBuilder, component: Component, policy: str, constrain
     cells = component.cells
     if policy == "SOFT":
         return None
+    if policy == "DEFAULT" and component.no_worse is not None:
+        return HardCells(component.no_worse, Grid.constant(1, 1, 0), constraint)
     if policy == "HARD":
         return HardCells(cells, Grid.constant(1, 1, 0), constraint)
     return HardCells(cells, model.initial(cells).map(lambda v: np.maximum(v, 0)), constraint)

@@ -95,7 +95,7 @@ class ProblemBuilder:
         self._unassigned.append((names, path_of))
 
     def add_placements(self, column: Column, path: Path = ("assignment",), key_path: Path | None = None) -> None:
-        """State the container of each object (None: unplaced), as a table has it; ``key_path``: where the objects are."""
+        """State the container of each object (None: unplaced), as a table has it; ``key_path``: where objects stand."""
         self._placements.append((column, path, path if key_path is None else key_path))
 
     def add_object_dimension(

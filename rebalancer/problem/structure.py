@@ -31,7 +31,7 @@ class Names(Sequence[str]):
     def lookup(self, names: Iterable[Any]) -> NDArray[np.int64]:
         """Return the index of each name, -1 for unknown ones."""
         wanted = names if isinstance(names, list) else list(names)
-        if wanted is self._names:
+        if wanted == self._names:  # a column of the table that made the names: the very same texts, compared at once
             return np.arange(len(wanted), dtype=np.int64)
         return np.fromiter(map(self.index.get, wanted, repeat(-1)), np.int64, len(wanted))
 

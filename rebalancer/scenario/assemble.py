@@ -147,7 +147,7 @@ class Assembly:
         if where == "dynamic":
             self._dynamic(name, values, path)
             return
-        default = values.get("default")
+        default, places = values.get("default"), set(values)
         if is_long_form(values):
             settled = settle(LongAmounts, values, path, f"dimension '{name}' of {where}")
             self._add(settled.faults, settled.renamed)
@@ -156,6 +156,9 @@ class Assembly:
             default, values = settled.value.default, settled.value.values
         else:
             values = {entry: value for entry, value in values.items() if entry != "default"}
+        if "default" in places and default is None:
+            message = f"the default of dimension '{name}': expected a number, got nothing"
+            self._report("wrong-type", message, (*path, "default"))
         scope = None if where == self.object_name else where
         self.stated[name, scope] = path
         if scope is None:
@@ -172,7 +175,7 @@ class Assembly:
 
     def _add(self, faults: list[Fault], renamed: Mapping[Path, str]) -> None:
         self.document.renamed.update(renamed)
-        self.faults.extend(faults)
+        self.faults.extend(self.document.without_followers(faults))
 
     # -- who is where -----------------------------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ from rebalancer.scenario.settle import own_error
 from rebalancer.scenario.tables import Table
 
 _CHUNK = 65_536
+#: Stands for the texts of a column that hardly repeat.
+_DISTINCT: dict[str, str] = {}
 #: Characters that only numbers have; everything else goes the slow way, which says what is wrong.
 _NUMERIC = re.compile(r"[0-9eE+.\-\n]*")
 #: Whole numbers up to here are exact in a float.
@@ -48,7 +50,7 @@ def _read(path: str, file: str, wanted: Collection[str], reader: Any) -> Table |
     faults = _header_faults(file, header)
     positions = [position for position, name in enumerate(header) if name in wanted]
     columns: dict[str, list[str]] = {header[position]: [] for position in positions}
-    shared: dict[str, str] = {}
+    shared: dict[int, dict[str, str]] = {}
     width = len(header)
     while chunk := list(islice(reader, _CHUNK)):
         if set(map(len, chunk)) != {width}:
@@ -56,12 +58,14 @@ def _read(path: str, file: str, wanted: Collection[str], reader: Any) -> Table |
             if any(len(row) != width for row in chunk):
                 return [*faults, *_uneven(path, file, width)]
         for position in positions:
-            # Equal texts become one object: a million rows name few containers.
-            columns[header[position]].extend(
-                [shared.setdefault(text, text) for text in map(itemgetter(position), chunk)]
-            )
-        if len(shared) > 4 * _CHUNK:
-            shared.clear()
+            texts: Iterable[str] = map(itemgetter(position), chunk)
+            if position not in shared:
+                first = list(map(itemgetter(position), chunk))
+                shared[position] = {} if 2 * len(set(first)) < len(first) else _DISTINCT
+            known = shared[position]
+            if known is not _DISTINCT:  # equal texts become one object: a million rows name few containers
+                texts = [known.setdefault(text, text) for text in texts]
+            columns[header[position]].extend(texts)
     return faults or CsvTable(path, file, header, columns)
 
 
@@ -134,7 +138,7 @@ class CsvTable(Table):
         self._columns = columns
         self._lines: list[int] | None = None
 
-    def names(self, column: str) -> list[str | None] | None:
+    def names(self, column: str, distinct: bool = False) -> list[str | None] | None:
         """Return the texts, None for empty fields."""
         texts = self._columns[column]
         return [text or None for text in texts] if "" in texts else list(texts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -90,9 +90,15 @@ class Document:
             mark = key_mark if at_key else value_mark
         return mark
 
-    def key_place(self, path: Path) -> Mark:
-        """Return where the key at a path stands."""
-        return self.place(path, path[-1] if path else None)
+    def without_followers(self, faults: Iterable[Fault]) -> list[Fault]:
+        """Return those of some faults that do not merely follow from one of the text at the same path."""
+        broken = {fault.path for fault in self.faults if fault.path}
+        unmerged = {path[:-1] for path in broken if path[-1] == "<<"}
+        return [
+            fault
+            for fault in faults
+            if fault.path not in broken and not (fault.code == "missing-field" and fault.path in unmerged)
+        ]
 
     def _find(self, value: Mapping[str, Any], step: str, path: Path) -> tuple[str, ...] | None:
         """Return the typed key that a step means, after ``values`` where it stands in the long form of a dimension."""

@@ -64,7 +64,7 @@ def read_entries(
         reader = _Entry(section, content, document, prefix, (section, position))
         entry = reader.read(policy)
         if entry is not None:
-            read.append(ReadEntry(entry, not reader.faults))
+            read.append(ReadEntry(entry, not reader.faults and reader.sound))
         faults.extend(reader.faults)
     return read
 
@@ -79,6 +79,7 @@ class _Entry:
         self.prefix = prefix
         self.path = path
         self.faults: list[Fault] = []
+        self.sound = True
 
     def read(self, policy: Policy) -> Constraint | Goal | None:
         if not isinstance(self.content, Mapping):
@@ -122,6 +123,10 @@ class _Entry:
         self, code: str, message: str, *below: str | int, value: Any = None, suggestion: str | None = None
     ) -> None:
         self.faults.append(Fault(code, message, (*self.prefix, *self.path, *below), value, suggestion))
+
+    def _add(self, faults: list[Fault]) -> None:
+        self.sound = self.sound and not faults
+        self.faults.extend(fault.below(self.prefix) for fault in self.document.without_followers(faults))
 
     def _not_a_mapping(self) -> None:
         what = self.section[:-1]
@@ -210,7 +215,7 @@ class _Entry:
         hints |= {name: f": it is a field of {key}; indent it below '{key}:'" for name in inside if name not in hints}
         settled = settle(_OPTIONS[self.section], dict(beside), self.path, f"this {self.section[:-1]}", hints)
         self.document.renamed.update(settled.renamed)
-        self.faults.extend(fault.below(self.prefix) for fault in settled.faults)
+        self._add(settled.faults)
         options: ConstraintOptions | GoalOptions | None = settled.value
         return options
 
@@ -228,7 +233,7 @@ class _Entry:
             self.document.renamed[(*path, "generic_specs")] = "specs"
         settled = settle(kind, fields, path, key, dict(self._misplaced(kind)))
         self.document.renamed.update(settled.renamed)
-        self.faults.extend(fault.below(self.prefix) for fault in settled.faults)
+        self._add(settled.faults)
         spec: Spec | None = settled.value
         return spec
 

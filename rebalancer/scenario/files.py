@@ -167,9 +167,10 @@ def _checked(document: Document, model: type[IncludedFile], label: str) -> tuple
     )
     settled = settle(model, document.root, (), label, hints)
     document.renamed.update(settled.renamed)
+    found = document.without_followers(settled.faults)
     incomplete = [fault.path for fault in faults if fault.path]
-    incomplete += [fault.path for fault in settled.faults if fault.code != "unknown-field"]
-    faults += [fault.at(document.file, *document.place(fault.path, _named(fault))) for fault in settled.faults]
+    incomplete += [fault.path for fault in found if fault.code != "unknown-field"]
+    faults += [fault.at(document.file, *document.place(fault.path, _named(fault))) for fault in found]
     return settled.value, faults, incomplete
 
 

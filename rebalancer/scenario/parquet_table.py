@@ -47,7 +47,7 @@ class ParquetTable(Table):
         """Return the row and the position of the column."""
         return row + 1, column + 1
 
-    def names(self, column: str) -> list[str | None] | None:
+    def names(self, column: str, distinct: bool = False) -> list[str | None] | None:
         """Return a column of texts or whole numbers as texts; the empty text is missing as well."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -57,6 +57,9 @@ class ParquetTable(Table):
         if not (_is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
             self._wrong_type(column, f"column '{column}' holds {kind}, expected text; names are text")
             return None
+        if distinct and not pa.types.is_dictionary(values.type):
+            texts: list[str | None] = values.cast(pa.string()).to_numpy(zero_copy_only=False).tolist()
+            return [text or None for text in texts] if "" in texts else texts
         encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
         encoded = encoded.unify_dictionaries().combine_chunks()
         if isinstance(encoded, pa.ChunkedArray):

@@ -9,6 +9,7 @@ from typing import Any
 
 from rebalancer.problem import Fault, InputError, Problem
 from rebalancer.scenario.assemble import Assembly
+from rebalancer.scenario.collector import without_collector
 from rebalancer.scenario.entries import ReadEntry, read_entries
 from rebalancer.scenario.files import Files, read_files
 from rebalancer.scenario.gaps import Gaps
@@ -68,7 +69,12 @@ def load(path: str | os.PathLike[str]) -> Scenario:
         With every fault of every file, each with file, line, column and, where there is one, what was probably meant;
         sorted by place.
     """
-    files = read_files(os.fspath(path))
+    with without_collector():
+        return _load(os.fspath(path))
+
+
+def _load(path: str) -> Scenario:
+    files = read_files(path)
     assembly = Assembly(files)
     problem = assembly.build()
     faults = [*files.faults, *map(files.places.locate, assembly.faults)]

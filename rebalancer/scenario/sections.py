@@ -15,6 +15,8 @@ from rebalancer.specs.fields import Flag, Name, Number, Part, Whole, exact
 
 #: Most objects that one entry of ``unassigned`` may make.
 MOST_COPIES = 10_000_000
+#: Positions up to this one are reported, the empty ones too.
+MOST_POSITIONS = 9_999
 _LARGEST_SEED = 2**31 - 1
 
 
@@ -29,7 +31,7 @@ def _at_least(least: int, most: float = float("inf")) -> AfterValidator:
         if number < least:
             raise ValueError(f"out of range: expected {least} or more, got {float(number):g}")
         if number > most:
-            raise ValueError(f"out of range: expected at most {most:g}, got {float(number):g}")
+            raise ValueError(f"out of range: expected at most {most:.0f}, got {float(number):g}")
         return value
 
     return AfterValidator(check)
@@ -143,7 +145,11 @@ class LongAmounts(Part):
 
 
 def _unassigned(value: Any) -> Any:
-    return value if isinstance(value, Mapping) else {"name": value}
+    if not isinstance(value, Mapping):
+        return {"name": value}
+    if "count" in value and value["count"] is None:
+        return {**value, "count": "nothing"}  # left empty is not left out
+    return value
 
 
 class IncludedFile(Part):
@@ -207,7 +213,7 @@ class ConstraintOptions(Part):
     invalid_state: Annotated[Number, _at_least(0)] = Field(
         Fraction(10000), description="What a broken component costs while it is being fixed."
     )
-    tuple_pos_if_broken: Annotated[Whole, _at_least(0)] = Field(
+    tuple_pos_if_broken: Annotated[Whole, _at_least(0, MOST_POSITIONS)] = Field(
         0, description="Position of the fix-it goal in the objective."
     )
 
@@ -217,7 +223,7 @@ class GoalOptions(Part):
 
     name: Name | None = Field(None, description="Name in results and messages.")
     weight: Number = Field(Fraction(1), description="Factor within its position.")
-    tuple_pos: Annotated[Whole, _at_least(0)] = Field(
+    tuple_pos: Annotated[Whole, _at_least(0, MOST_POSITIONS)] = Field(
         0, description="Position in the objective: lower ones come first."
     )
 

@@ -146,11 +146,12 @@ class _Repair:
         fields = model.model_fields if model is not None else {}
         where = self._name_of(loc[:-1])
         meant = field_key(typed)
+        if self._lacks_space(loc, model, typed, parent):
+            return
         known = field_named(model, typed)
-        if known is not None:
-            others = [key for key in parent if key != typed and field_named(model, key) == known]
-            given = f" (as '{others[0]}')" if others else ""
-            self._report("duplicate-field", f"field '{known}' of {where} is given twice{given}", loc, typed)
+        others = [key for key in parent if key != typed and known is not None and field_named(model, key) == known]
+        if others:
+            self._report("duplicate-field", f"field '{known}' of {where} is given twice (as '{others[0]}')", loc, typed)
             del parent[typed]
             return
         close = nearest(meant, [spelling for name in fields for spelling in snake_spellings(model, name)])
@@ -166,6 +167,21 @@ class _Repair:
             if name not in taken:
                 parent[name] = value
                 self.renamed[(*self.path, *loc[:-1], name)] = typed
+
+    def _lacks_space(self, loc: Path, model: type[BaseModel] | None, typed: str, parent: dict[str, Any]) -> bool:
+        """Report ``limit:2``, which YAML takes for a key without a value."""
+        key, colon, rest = typed.partition(":")
+        name = field_named(model, key.strip())
+        if not colon or not rest or name is None or parent[typed] is not None:
+            return False
+        suggestion = f"{key.strip()}: {rest.strip()}"
+        message = f"a plain space is missing after the ':' in '{typed}'; did you mean '{suggestion}'?"
+        self._report("unknown-field", message, loc, typed, suggestion)
+        del parent[typed]
+        if name not in {field_named(model, key) for key in parent}:
+            parent[name] = PlainText(rest.strip())
+            self.renamed[(*self.path, *loc[:-1], name)] = typed
+        return True
 
     def _wrong_value(self, error: Any, loc: Path) -> None:
         value, kind = error["input"], error["type"]
@@ -297,6 +313,8 @@ def own_error(said: str, value: Any, name: str) -> tuple[str, str, str | None]:
     """
     suggestion = None
     code = "not-finite" if "a finite number" in said else "out-of-range" if "out of range" in said else "wrong-type"
+    if isinstance(value, Mapping | list | tuple):
+        said = f"{said.partition(', got ')[0]}, got {shown(value)}"
     if said.startswith("expected true or false"):
         suggestion = _flag_for(value)
     elif said.startswith(("expected a number", "expected a whole number")) and isinstance(value, str):

@@ -35,8 +35,11 @@ class Table(ABC):
         self.faults: list[Fault] = []
 
     @abstractmethod
-    def names(self, column: str) -> list[str | None] | None:
-        """Return a column of names exactly as they stand there, None for empty fields; None where there were faults."""
+    def names(self, column: str, distinct: bool = False) -> list[str | None] | None:
+        """Return a column of names exactly as they stand there, None for empty fields; None where there were faults.
+
+        ``distinct`` says that most of them are, so that looking for repetitions to store once does not pay.
+        """
 
     @abstractmethod
     def numbers(self, column: str) -> Any:
@@ -52,7 +55,7 @@ class Table(ABC):
 
     def keys(self, column: str) -> list[str] | None:
         """Return a column of names none of which may be empty; those that are get a stand-in and a fault."""
-        found = self.names(column)
+        found = self.names(column, distinct=True)
         if found is None or None not in found:
             return found  # type: ignore[return-value]
         rows = [row for row, name in enumerate(found) if name is None]

@@ -7,16 +7,14 @@ decides what it is; a quoted one is plain ``str``. Nothing is guessed from the l
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import yaml
 
 from rebalancer.problem import Fault, PlainText, nearest
+from rebalancer.scenario.collector import without_collector
 from rebalancer.scenario.document import Document, Mark, Marks
 from rebalancer.scenario.yaml_syntax import syntax_fault
 
@@ -62,7 +60,7 @@ def read_yaml(data: bytes, file: str) -> Document:
     reader = _Reader(file)
     lines = text.splitlines()
     try:
-        with _without_collector():
+        with without_collector():
             reader.read(text)
     except yaml.YAMLError as error:
         # What looked odd before may only be the beginning of this.
@@ -85,18 +83,6 @@ def _not_utf8(data: bytes, error: UnicodeDecodeError, file: str) -> Fault:
     looks = "; it looks like UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
     message = f"the file is not UTF-8 (byte 0x{data[error.start]:02X}){looks}; save it as UTF-8"
     return Fault("not-utf8", message, file=file, line=line, column=column)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Switch the cyclic garbage collector off: it would walk all values again and again while they are being built."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class _TooMuch(Exception):
@@ -195,7 +181,7 @@ class _Reader:
             loader.dispose()
 
     def _fault(self, code: str, message: str, mark: Mark, value: Any = None, suggestion: str | None = None) -> None:
-        path = tuple(frame.key if frame.is_mapping else len(frame.value) for frame in self._stack)
+        path = tuple(_step(frame) for frame in self._stack)
         self.faults.append(Fault(code, message, path, value, suggestion, self.file, *mark))
 
     # -- events -------------------------------------------------------------------------------------------------------
@@ -342,6 +328,8 @@ class _Reader:
         for value, mark in frame.merged or []:
             for source in value if isinstance(value, list) else [value]:
                 if not isinstance(source, dict):
+                    if source is None and any((fault.line, fault.column) == mark for fault in self.faults):
+                        continue  # an alias to nothing is reported already
                     self._fault("wrong-type", "'<<' needs a mapping, or a list of mappings, to merge", mark)
                     continue
                 origin = self.marks[id(source)].entries
@@ -349,6 +337,12 @@ class _Reader:
                     if key not in frame.value:
                         frame.value[key] = entry
                         frame.marks[key] = origin[key]
+
+
+def _step(frame: _Frame) -> str | int:
+    if not frame.is_mapping:
+        return len(frame.value)
+    return "<<" if frame.key is _MERGE else str(frame.key)
 
 
 def _mark(event: Any) -> Mark:

@@ -45,6 +45,8 @@ def _explain(
         return at[0], text.find("\t") + 1 or at[1], "a tab stands where the line is indented; indent with spaces"
     if "cannot start any token" in problem:
         return *at, f"a value cannot start with '{char}'; put it in quotes"
+    if text.startswith("%"):
+        return at[0], 1, "a line cannot start with '%'; put the text in quotes"
     if "mapping values are not allowed" in problem:
         return _stray_colon(at, lines)
     if "could not find expected ':'" in problem:

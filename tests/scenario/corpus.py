@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[1] / "data" / "faults"
 CASES = sorted(path for path in FOLDER.iterdir() if path.is_dir())
 
 _MARK = re.compile(
-    r"!! (?P<code>[\w-]+)(?:@(?P<token>[^\s]+?))?: (?P<message>.*?)(?: -> (?P<suggestion>.*?))?\s*(?=!! |$)"
+    r"!! (?P<code>[\w-]+)(?:@(?P<token>\S+?))?: (?P<message>.*?)(?: -> (?P<suggestion>.*?))?\s*(?=!! |$)"
 )
 _LISTED = re.compile(
     r"(?P<file>[^:]+):(?P<line>\d+):(?P<column>\d+) (?P<code>[\w-]+): (?P<message>.*?)(?: -> (?P<suggestion>.*))?"

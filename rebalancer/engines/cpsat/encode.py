@@ -15,7 +15,8 @@ from rebalancer.engines.cpsat.literals import Literals
 from rebalancer.engines.cpsat.proto import INFINITE, BulkModel
 from rebalancer.engines.cpsat.rows import RowAlgebra, Rows, constant_rows, single_rows, with_values
 from rebalancer.engines.cpsat.secants import first_secants
-from rebalancer.model import Cells, CellValues, Extremum, Function, Gather, Gathering, Grid, Map, Model, Reduce, Tally, evaluate_cells
+from rebalancer.engines.cpsat.special import encode_mod, encode_ordered, encode_product, encode_ratio
+from rebalancer.model import Cells, CellValues, Extremum, Function, Gather, Gathering, Grid, Map, Model, Product, Ratio, Reduce, Tally, evaluate_cells
 from rebalancer.model.evaluate import apply_function, linear_form
 from rebalancer.model.grid import apply, reduce_extremum, reduce_sum
 from rebalancer.problem.numbers import IntArray
@@ -101,22 +102,31 @@ def encode(model: Model, literals: Literals, start: CellValues) -> Encoding:
     start : CellValues
         A good assignment: where curved cells get their first secants.
     """
-    return _Encoder(model, literals, start).run()
+    return Encoder(model, literals, start).run()
 
 
-class _Encoder:
+class Encoder:
+    """Goes through the cells that something needs, in topological order, and gives each its rows.
+
+    Parameters
+    ----------
+    model, literals, start
+        As of `encode`.
+    """
+
     def __init__(self, model: Model, literals: Literals, start: CellValues) -> None:
         self.model = model
         self.start = start
         self.algebra = RowAlgebra(literals)
-        self.out = Encoding(model, literals, self.algebra, BulkModel())
+        self.bulk = BulkModel()
+        self.out = Encoding(model, literals, self.algebra, self.bulk)
         self.rows: dict[int, Rows] = {}
         self.sides = _sides(model)
         self.consumers = _consumers(model, self.sides)
 
     def run(self) -> Encoding:
-        self.out.bulk.add_booleans(self.algebra.literals.count)
-        self.out.bulk.exactly_one(self.algebra.literals.start)
+        self.bulk.add_booleans(self.algebra.literals.count)
+        self.bulk.exactly_one(self.algebra.literals.start)
         for cells in self.model.graph:
             if self.sides.get(cells.index):
                 self.rows[cells.index] = self._encode(cells)
@@ -127,23 +137,33 @@ class _Encoder:
 
     # -- variables --------------------------------------------------------------------------------------------------
 
-    def _new(self, cells: Cells, key: IntArray, low: IntArray, high: IntArray, what: str = "value") -> IntArray:
+    def new(self, cells: Cells, key: IntArray, low: IntArray, high: IntArray, what: str = "value") -> IntArray:
         variables = self.algebra.new_variables(low, high)
-        self.out.bulk.add_integers(low, high)
+        self.bulk.add_integers(low, high)
         if len(key):
             self.out.auxiliaries.append(Auxiliary(int(variables[0]), cells, key, what))
         return variables
 
-    def _as_variables(self, cells: Cells, rows: Rows, what: str = "value") -> Rows:
+    def plain(self, low: IntArray, high: IntArray) -> IntArray:
+        """Return new variables that stand for no cell, and so are not hinted."""
+        self.bulk.add_integers(low, high)
+        return self.algebra.new_variables(low, high)
+
+    def asked(self, cells: Cells) -> tuple[bool, bool]:
+        """Return whether cells are asked for from below, and from above."""
+        side = self.sides[cells.index]
+        return bool(side & BELOW), bool(side & ABOVE)
+
+    def as_variables(self, cells: Cells, rows: Rows, what: str = "value") -> Rows:
         """Return the rows as one variable each, tied to what they are."""
         long = rows.lengths > 1
         if not long.any():
             return rows
         picked = np.flatnonzero(long)
         part = _take(rows, picked)
-        variables = self._new(cells, rows.key[picked], part.low, part.high, what)
+        variables = self.new(cells, rows.key[picked], part.low, part.high, what)
         offset = part.const_at_key
-        self.out.bulk.linear(part, -offset, -offset, extra=variables, factor=np.full(len(picked), -1))
+        self.bulk.linear(part, -offset, -offset, extra=variables, factor=np.full(len(picked), -1))
         key = rows.key[picked]
         single = single_rows((rows.groups, rows.items), key, variables, with_values(rows.const, key, np.zeros(len(key), np.int64)), part.low, part.high)
         return _merge(single, _take(rows, np.flatnonzero(~long)))
@@ -153,13 +173,19 @@ class _Encoder:
     def _encode(self, cells: Cells) -> Rows:
         if isinstance(cells, Tally):
             rows = self.algebra.tally(cells)
-            return self._as_variables(cells, rows) if self.consumers[cells.index] > 1 else rows
+            return self.as_variables(cells, rows) if self.consumers[cells.index] > 1 else rows
         if isinstance(cells, Map):
             return self._map(cells)
         if isinstance(cells, Reduce):
+            if cells.how in (Gathering.NTH_LARGEST, Gathering.ALL_BUT_LARGEST):
+                return encode_ordered(self, cells)
             return self._sum(cells) if cells.how is Gathering.SUM else self._extremum_of_group(cells)
         if isinstance(cells, Gather):
             return self.algebra.gather(self.rows[cells.source.index], cells.group, cells.item)
+        if isinstance(cells, Product):
+            return encode_product(self, cells)
+        if isinstance(cells, Ratio):
+            return encode_ratio(self, cells)
         assert isinstance(cells, Extremum)
         return self._extremum(cells)
 
@@ -168,14 +194,16 @@ class _Encoder:
         for term in cells.terms:
             rows = self.rows[term.cells.index]
             if (rows.groups, rows.items) != (cells.groups, cells.items) and len(rows.key):
-                rows = self.rows[term.cells.index] = self._as_variables(term.cells, rows)  # it stands in many rows: as one variable
+                rows = self.rows[term.cells.index] = self.as_variables(term.cells, rows)  # it stands in many rows: as one variable
             parts.append((rows, term.coef))
         x = self.algebra.combine(cells.groups, cells.items, parts, cells.const)
         if cells.function is Function.IDENTITY:
-            return self._as_variables(cells, x) if self.consumers[cells.index] > 1 and len(x.var) > 4 * len(x.key) else x
+            return self.as_variables(cells, x) if self.consumers[cells.index] > 1 and len(x.var) > 4 * len(x.key) else x
         const = apply_function(cells, x.const)
         if not len(x.key):
             return constant_rows(const)
+        if cells.function is Function.MOD:
+            return encode_mod(self, cells, x, const)
         return {Function.HINGE: self._hinge, Function.STEP: self._step, Function.SQUARE: self._square, Function.CEIL: self._divided,
                 Function.ROUND: self._divided}[cells.function](cells, x, const)
 
@@ -186,16 +214,16 @@ class _Encoder:
         bent = np.flatnonzero(~never & ~always)
         part = _take(x, bent)
         key, offset = part.key, part.const_at_key
-        variables = self._new(cells, key, np.zeros(len(key), np.int64), part.high)
+        variables = self.new(cells, key, np.zeros(len(key), np.int64), part.high)
         side = self.sides[cells.index]
         ones, infinite = np.ones(len(key), np.int64), np.full(len(key), INFINITE)
         if side & BELOW:
-            self.out.bulk.linear(part, -infinite, -offset, extra=variables, factor=-ones)
+            self.bulk.linear(part, -infinite, -offset, extra=variables, factor=-ones)
         if side & ABOVE:
-            above = self._new(cells, key, np.zeros(len(key), np.int64), ones, "positive")
-            self.out.bulk.linear(part, -offset, infinite, above, variables, -ones)
-            self.out.bulk.linear(part, -infinite, -offset, -above - 1)
-            self.out.bulk.linear(single_rows((part.groups, part.items), key, variables, part.const, part.low, part.high), -infinite, 0 * ones, -above - 1)
+            above = self.new(cells, key, np.zeros(len(key), np.int64), ones, "positive")
+            self.bulk.linear(part, -offset, infinite, above, variables, -ones)
+            self.bulk.linear(part, -infinite, -offset, -above - 1)
+            self.bulk.linear(single_rows((part.groups, part.items), key, variables, part.const, part.low, part.high), -infinite, 0 * ones, -above - 1)
         const = with_values(const, key, np.zeros(len(key), np.int64))
         single = single_rows((cells.groups, cells.items), key, variables, const, np.zeros(len(key), np.int64), part.high)
         return _merge(single, _take(x, np.flatnonzero(always & ~never)))
@@ -206,11 +234,11 @@ class _Encoder:
         part = _take(x, np.flatnonzero(~decided))
         key, offset = part.key, part.const_at_key
         ones = np.ones(len(key), np.int64)
-        variables = self._new(cells, key, 0 * ones, ones)
+        variables = self.new(cells, key, 0 * ones, ones)
         if self.sides[cells.index] & BELOW:
-            self.out.bulk.linear(part, np.full(len(key), -INFINITE), -offset, -variables - 1)
+            self.bulk.linear(part, np.full(len(key), -INFINITE), -offset, -variables - 1)
         if self.sides[cells.index] & ABOVE:
-            self.out.bulk.linear(part, 1 - offset, np.full(len(key), INFINITE), variables)
+            self.bulk.linear(part, 1 - offset, np.full(len(key), INFINITE), variables)
         return single_rows((cells.groups, cells.items), key, variables, with_values(const, key, 0 * ones), 0 * ones, ones)
 
     def _divided(self, cells: Map, x: Rows, const: Grid) -> Rows:
@@ -218,28 +246,28 @@ class _Encoder:
         divisor = cells.divisor.at(*_broadcast_index(x, cells.divisor)).astype(np.int64)
         shift = np.zeros(len(x.key), np.int64) if cells.function is Function.CEIL else divisor // 2 - divisor + 1
         low, high = (-((-(bound + shift)) // divisor) for bound in (x.low, x.high))
-        variables = self._new(cells, x.key, low, high)
+        variables = self.new(cells, x.key, low, high)
         offset = x.const_at_key
         infinite = np.full(len(x.key), INFINITE)
         if self.sides[cells.index] & BELOW:  # divisor · y >= x + shift
-            self.out.bulk.linear(x, -infinite, -offset - shift, extra=variables, factor=-divisor)
+            self.bulk.linear(x, -infinite, -offset - shift, extra=variables, factor=-divisor)
         if self.sides[cells.index] & ABOVE:  # divisor · y <= x + shift + divisor - 1
-            self.out.bulk.linear(x, 1 - divisor - offset - shift, infinite, extra=variables, factor=-divisor)
+            self.bulk.linear(x, 1 - divisor - offset - shift, infinite, extra=variables, factor=-divisor)
         return single_rows((cells.groups, cells.items), x.key, variables, with_values(const, x.key, np.zeros(len(x.key), np.int64)), low, high)
 
     def _square(self, cells: Map, x: Rows, const: Grid) -> Rows:
-        x = self._as_variables(cells, x, "x")
+        x = self.as_variables(cells, x, "x")
         divisor = cells.divisor.at(*_broadcast_index(x, cells.divisor)).astype(np.int64)
         ends = np.maximum(x.low * x.low, x.high * x.high)
         high = (ends + divisor // 2) // divisor
         low = np.where((x.low <= 0) & (x.high >= 0), 0, (np.minimum(x.low * x.low, x.high * x.high) + divisor // 2) // divisor)
-        variables = self._new(cells, x.key, low, high)
+        variables = self.new(cells, x.key, low, high)
         side = self.sides[cells.index]
         if side & ABOVE:
             self._exact_square(x, variables, divisor)
         elif side & BELOW:
             squares = Squares(cells, x.key, x, variables, divisor)
-            if not first_secants(self.out.bulk, squares, self._at_start(cells, x)):
+            if not first_secants(self.bulk, squares, self._at_start(cells, x)):
                 self.out.squares.append(squares)
         return single_rows((cells.groups, cells.items), x.key, variables, with_values(const, x.key, np.zeros(len(x.key), np.int64)), low, high)
 
@@ -249,15 +277,16 @@ class _Encoder:
     def _exact_square(self, x: Rows, variables: IntArray, divisor: IntArray) -> None:
         """Squares that something wants large: only a product says how large they are."""
         bases = self.algebra.new_variables(x.low, x.high)
-        self.out.bulk.add_integers(x.low, x.high)
+        self.bulk.add_integers(x.low, x.high)
         offset = x.const_at_key
-        self.out.bulk.linear(x, -offset, -offset, extra=bases, factor=np.full(len(bases), -1))
+        self.bulk.linear(x, -offset, -offset, extra=bases, factor=np.full(len(bases), -1))
         ends = np.maximum(x.low * x.low, x.high * x.high)
         products = self.algebra.new_variables(np.zeros(len(bases), np.int64), ends)
-        self.out.bulk.add_integers(np.zeros(len(bases), np.int64), ends)
+        self.bulk.add_integers(np.zeros(len(bases), np.int64), ends)
         for base, target, variable, by in zip(bases.tolist(), products.tolist(), variables.tolist(), divisor.tolist(), strict=True):
-            self.out.bulk.product(target, base)
-            self.out.bulk.linear_of(np.array([variable, target]), np.array([by, -1]), by // 2 - by + 1, by // 2)
+            factor = (np.array([base]), np.ones(1, np.int64), 0)
+            self.bulk.product(target, [factor, factor])
+            self.bulk.linear_of(np.array([variable, target]), np.array([by, -1]), by // 2 - by + 1, by // 2)
 
     def _sum(self, cells: Reduce) -> Rows:
         rows = self.rows[cells.source.index]
@@ -269,7 +298,7 @@ class _Encoder:
             if bound is not None and bound > int(out.low[0]):
                 # as a variable of its own, so that every sum that reads it inherits the bound
                 low, high = np.array([bound]), np.maximum(out.high, bound)
-                out = self._as_variables(cells, Rows(1, 1, out.key, out.start, out.var, out.coef, out.const, low, high))
+                out = self.as_variables(cells, Rows(1, 1, out.key, out.start, out.var, out.coef, out.const, low, high))
         return out
 
     def _extremum_of_group(self, cells: Reduce) -> Rows:
@@ -279,7 +308,7 @@ class _Encoder:
         const = reduce_extremum(rows.const, cells.groups, cells.items, cells.group_map, cells.item_map, largest, 0)
         if not len(rows.key):
             return constant_rows(Grid(cells.groups, cells.items, const))
-        rows = self._as_variables(source, rows)
+        rows = self.as_variables(source, rows)
         all_group, all_item = np.divmod(np.arange(source.groups * source.items), source.items)
         to_group = np.zeros(len(all_group), np.int64) if cells.group_map is None else cells.group_map[all_group]
         to_item = np.zeros(len(all_item), np.int64) if cells.item_map is None else cells.item_map[all_item]
@@ -292,7 +321,7 @@ class _Encoder:
         pick = np.maximum if cells.largest_of else np.minimum
         const = None
         for source in cells.sources:
-            rows = self.rows[source.index] = self._as_variables(source, self.rows[source.index])
+            rows = self.rows[source.index] = self.as_variables(source, self.rows[source.index])
             wide = np.broadcast_to(rows.const.dense(), (cells.groups, cells.items))
             const = wide if const is None else pick(const, wide)
             parts.append((rows, every, every))
@@ -320,15 +349,15 @@ class _Encoder:
         low = np.array([pick(entry[3] for entry in groups[target]) for target in varying], np.int64)
         high = np.array([pick(entry[4] for entry in groups[target]) for target in varying], np.int64)
         key = np.array(varying, np.int64)
-        variables = self._new(cells, key, low, high)
+        variables = self.new(cells, key, low, high)
         wanted, other = (BELOW, ABOVE) if largest else (ABOVE, BELOW)
         for target, variable in zip(varying, variables.tolist(), strict=True):
             if self.sides[cells.index] & other:
-                self.out.bulk.largest(variable, [(var, coef, const_) for var, coef, const_, _, _ in groups[target]], 1 if largest else -1)
+                self.bulk.largest(variable, [(var, coef, const_) for var, coef, const_, _, _ in groups[target]], 1 if largest else -1)
             elif self.sides[cells.index] & wanted:
                 for var, coef, const_, _, _ in groups[target]:
                     both = np.append(var, variable), np.append(coef, -1)
-                    self.out.bulk.linear_of(*both, *((-INFINITE, -const_) if largest else (-const_, INFINITE)))
+                    self.bulk.linear_of(*both, *((-INFINITE, -const_) if largest else (-const_, INFINITE)))
         return single_rows((cells.groups, cells.items), key, variables, with_values(const, key, np.zeros(len(key), np.int64)), low, high)
 
     # -- hard cells -------------------------------------------------------------------------------------------------
@@ -337,11 +366,11 @@ class _Encoder:
         over = apply(np.greater, rows.groups, rows.items, rows.const, bound)
         group, item = over.where(lambda v: v)
         if len(group) and not np.isin(group * rows.items + item, rows.key).all():
-            self.out.bulk.linear_of(np.empty(0, np.int64), np.empty(0, np.int64), 1, 1)  # a constant breaks it: nothing can be done
+            self.bulk.linear_of(np.empty(0, np.int64), np.empty(0, np.int64), 1, 1)  # a constant breaks it: nothing can be done
         most = bound.at(*_broadcast_index(rows, bound)).astype(np.int64)
         binding = np.flatnonzero(rows.high > most)
         part = _take(rows, binding)
-        self.out.bulk.linear(part, np.full(len(binding), -INFINITE), most[binding] - part.const_at_key)
+        self.bulk.linear(part, np.full(len(binding), -INFINITE), most[binding] - part.const_at_key)
 
 
 def _broadcast_index(rows: Rows, grid: Grid) -> tuple[IntArray, IntArray]:
@@ -388,12 +417,17 @@ def _sides(model: Model) -> dict[int, int]:
             continue
         if isinstance(cells, Map):
             x_side = side
+            if cells.function is Function.MOD:
+                x_side = BELOW | ABOVE
             if cells.function is Function.SQUARE:
                 x_side = side if cells.x_low >= 0 else _flip(side) if cells.x_high <= 0 else BELOW | ABOVE
             for term in cells.terms:
                 want(term.cells, _signed(term.coef, x_side))
         elif isinstance(cells, Reduce):
             want(cells.source, _signed(cells.coef, side))
+        elif isinstance(cells, Product | Ratio):
+            for source in cells.inputs:
+                want(source, BELOW | ABOVE)
         else:
             for source in cells.inputs:
                 want(source, side)

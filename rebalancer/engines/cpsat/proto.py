@@ -88,9 +88,12 @@ class BulkModel:
                 body.coeffs.append(factors[row])
             body.domain.extend((max(least, -INFINITE), min(most, INFINITE)))
 
-    def linear_of(self, var: IntArray, coef: IntArray, low: int, high: int) -> None:
-        """Demand one linear constraint."""
-        body = self.proto.constraints.add().linear
+    def linear_of(self, var: IntArray, coef: IntArray, low: int, high: int, enforce: int | None = None) -> None:
+        """Demand one linear constraint, under a literal if one is given."""
+        constraint = self.proto.constraints.add()
+        if enforce is not None:
+            constraint.enforcement_literal.append(enforce)
+        body = constraint.linear
         body.vars.extend(var)
         body.coeffs.extend(coef)
         body.domain.extend((max(low, -INFINITE), min(high, INFINITE)))
@@ -106,15 +109,16 @@ class BulkModel:
             expression.coeffs.extend(sign * coef)
             expression.offset = sign * const
 
-    def product(self, target: int, factor: int) -> None:
-        """Demand ``target = factor²``."""
+    def product(self, target: int, factors: list[tuple[IntArray, IntArray, int]]) -> None:
+        """Demand that ``target`` is the product of linear forms (variables, coefficients, constant) of at most one variable each."""
         body = self.proto.constraints.add().int_prod
         body.target.vars.append(target)
         body.target.coeffs.append(1)
-        for _ in range(2):
+        for var, coef, const in factors:
             expression = body.exprs.add()
-            expression.vars.append(factor)
-            expression.coeffs.append(1)
+            expression.vars.extend(var)
+            expression.coeffs.extend(coef)
+            expression.offset = const
 
     def minimize(self, var: IntArray, coef: IntArray) -> None:
         """Set the objective to a linear form."""

@@ -1,0 +1,87 @@
+"""Every kind of cell means the same to the evaluator and to CP-SAT, whichever side it is pushed from, and keeps its promises on bounds and errors."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rebalancer.engines.base import Request, Status
+from rebalancer.engines.cpsat.engine import CpsatEngine
+from rebalancer.model import Cells, CellValues, GoalCells, ModelBuilder, Param, assemble, evaluate_cells, floats_of
+from tests.property.problems import every_assignment, worlds
+
+
+@st.composite
+def formulas(draw: st.DrawFn) -> tuple[ModelBuilder, Cells]:
+    """A random stack of cells over a random world."""
+    model = ModelBuilder(draw(worlds(objects=4, containers=3)))
+    factor = st.sampled_from([Fraction(1), Fraction(-1), Fraction(1, 3), Fraction(5, 2)])
+
+    def leaf() -> Cells:
+        return model.amount(draw(st.sampled_from(["host", "rack"])), draw(st.sampled_from(["cpu", "mem", ""])), draw(st.sampled_from(["AFTER", "DURING", "NEW"])),
+                            partition=draw(st.sampled_from([None, "job"])))
+
+    cells = leaf()
+    for _ in range(draw(st.integers(1, 3))):
+        kind = draw(st.sampled_from(["linear", "hinge", "step", "square", "ceil", "mod", "nth", "rest", "product", "ratio", "largest", "smallest", "spread", "groups"]))
+        if kind == "linear":
+            cells = model.linear([(cells, draw(factor))], draw(factor))
+        elif kind == "hinge":
+            cells = model.hinge(model.linear([(cells, 1)], draw(factor)))
+        elif kind == "step":
+            cells = model.step(model.linear([(cells, draw(factor))], draw(factor)))
+        elif kind == "square":
+            cells = model.square(cells)
+        elif kind == "ceil":
+            cells = model.ceil(cells, Param.constant(Fraction(3, 2)))
+        elif kind == "mod":
+            cells = model.mod(model.step(cells) if cells.unit != 1 else cells, Param.constant(3))
+        elif kind == "nth":
+            cells = model.nth_largest(cells, draw(st.integers(0, 2)))
+        elif kind == "rest":
+            cells = model.all_but_largest(cells, draw(st.integers(0, 2)))
+        elif kind == "product":
+            cells = model.product(cells, model.linear([(model.total(model.step(cells)), 1)], draw(st.sampled_from([0, 1]))))
+        elif kind == "ratio":
+            under = model.linear([(model.step(cells), 1)], 1)
+            cells = model.ratio(cells, under)
+        elif kind in ("largest", "smallest"):
+            cells = model.largest(cells, smallest=kind == "smallest")
+        elif kind == "spread":
+            cells = model.spread(cells)
+        else:
+            cells = model.sum_groups(cells)
+    return model, cells
+
+
+@settings(max_examples=250)
+@given(formulas(), st.sampled_from([1, -1]))
+def test_cpsat_and_the_evaluator_agree_on_the_best_value(case: tuple[ModelBuilder, Cells], sign: int) -> None:
+    builder, cells = case
+    goal = GoalCells("goal", "any", Fraction(sign), 0, builder.total(cells))
+    model = assemble(builder, [goal], [])
+    best = min(model.evaluate(assignment).integers for assignment in every_assignment(model.problem))
+    answer = CpsatEngine().solve(model, Request(time_limit=60, workers=1))
+    assert answer.status is Status.OPTIMAL
+    assert answer.bounds == best
+
+
+@settings(max_examples=150)
+@given(formulas(), st.data())
+def test_integers_stay_within_their_bounds_and_errors(case: tuple[ModelBuilder, Cells], data: st.DataObject) -> None:
+    builder, _ = case
+    containers = len(builder.problem.containers)
+    assignment = np.array(data.draw(st.lists(st.integers(-1, containers - 1), min_size=len(builder.problem.objects), max_size=len(builder.problem.objects))), np.int32)
+    values = CellValues(builder.problem, assignment)
+    for cells in builder.cells:
+        value = evaluate_cells(values, cells)
+        integers = value.integers.dense()
+        assert integers.shape == (cells.groups, cells.items)
+        if integers.size:
+            assert cells.low <= integers.min()
+            assert integers.max() <= cells.high
+            drift = np.abs(floats_of(cells, value).dense() - integers * float(cells.unit))
+            assert drift.max() <= float(cells.error) * (1 + 1e-9) + 1e-9 * max(1.0, float(np.abs(integers).max() * cells.unit))
