@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     from rebalancer.specs.fields import Filter as Filter
     from rebalancer.specs.fields import Limit as Limit
     from rebalancer.specs.group_count import GroupCountSpec as GroupCountSpec
+    from rebalancer.specs.group_dependency import GroupDependencySpec as GroupDependencySpec
+    from rebalancer.specs.largest_group_movement import LargestGroupMovementSpec as LargestGroupMovementSpec
+    from rebalancer.specs.leftover_ratio import LeftoverRatioSpec as LeftoverRatioSpec
     from rebalancer.specs.minimize_movement import MinimizeMovementSpec as MinimizeMovementSpec
     from rebalancer.specs.moves_in_progress import MovesInProgressSpec as MovesInProgressSpec
     from rebalancer.specs.non_accepting import NonAcceptingSpec as NonAcceptingSpec
     from rebalancer.specs.placed import PlacedSpec as PlacedSpec
     from rebalancer.specs.to_free import ToFreeSpec as ToFreeSpec
+    from rebalancer.specs.transition_cost import TransitionCostSpec as TransitionCostSpec
 
 __version__ = "0.1.0"
 

@@ -86,7 +86,7 @@ def read_placements(assignment: AssignmentLike, object_name: str, container_name
         return _by_object(assignment, object_name, container_name)
     if any(by_object):
         name = list(assignment)[by_object.index(True)]
-        forms = f"{container_name} -> {object_name}s or {object_name} -> {container_name}"
+        forms = f"{container_name} -> list, or {object_name} -> {container_name}"
         message = f"'{name}' has one name where others have lists; give {forms}"
         raise InputError([Fault("wrong-type", message, ("assignment", name), assignment[name])])
     return _by_container(cast("Mapping[str, Iterable[str]]", assignment), object_name, container_name)
@@ -107,7 +107,7 @@ def _by_container(assignment: Mapping[str, Iterable[str]], object_name: str, con
         if isinstance(members, Mapping) or not isinstance(members, Iterable):
             faults.report(
                 "wrong-type",
-                f"expected the {object_name}s of '{container}' as a list, got {members!r}",
+                f"expected the content of '{container}' as a list, got {members!r}",
                 ("assignment", container),
                 members,
             )
@@ -194,7 +194,7 @@ def read_values(values: ValuesLike, what: str, path: Path) -> Mapping[str, Any] 
     table: Any = values
     if not is_table(table):
         if not isinstance(values, Mapping):
-            message = f"expected a mapping, Series or DataFrame of {what}s, got {type(values).__name__}"
+            message = f"expected a mapping, Series or DataFrame by {what}, got {type(values).__name__}"
             raise InputError([Fault("wrong-type", message, path, values)])
         _check_text(list(values), what, path)
         return values
@@ -234,7 +234,7 @@ def read_groups(groups: GroupsLike, name: str, what: str, path: Path) -> Mapping
     listed: dict[str, list[str]] = {}
     for group, members in groups.items():
         if isinstance(members, str | Mapping) or not isinstance(members, Iterable):
-            message = f"expected the {what}s of '{group}' as a list, got {members!r}"
+            message = f"expected the content of '{group}' as a list, got {members!r}"
             raise InputError([Fault("wrong-type", message, (*path, group), members)])
         listed[group] = list(members)
         _check_text(listed[group], what, (*path, group))
@@ -268,7 +268,7 @@ def _optional_names(values: Any, what: str, path: Path) -> tuple[list[str | None
         wrong = next((value for value in present if not isinstance(value, str)), None)
         if wrong is not None:
             seen = f"{wrong!r} ({type(wrong).__name__})"
-            message = f"a name of a {what} must be text, got {seen}; convert the column with .astype(str)"
+            message = f"{what}: expected a name as text, got {seen}; convert the column with .astype(str)"
             raise InputError([Fault("wrong-type", message, path, wrong)])
     missing = np.asarray(values.isna())
     out: list[str | None] = values.astype(object).tolist()
@@ -311,7 +311,7 @@ def _check_text(names: list[Any], what: str, path: Path, path_of: Callable[[int]
         if not isinstance(name, str):
             where = path_of(row) if path_of is not None else path
             faults.report(
-                "wrong-type", f"a name of a {what} must be text, got {name!r} ({type(name).__name__})", where, name
+                "wrong-type", f"{what}: expected a name as text, got {name!r} ({type(name).__name__})", where, name
             )
         if len(faults) >= MOST_REPORTED:
             break

@@ -248,8 +248,12 @@ def _bounds(
     model: Model, final: Score, answer: Answer, found: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
     """Return bound and gap of each tuple position, unknown after the first open one, and whether all are closed."""
+    from rebalancer.engines.base import Status
+
     bounds = np.full(model.positions, np.nan)
     gaps = np.full(model.positions, np.nan)
+    if answer.status is Status.INFEASIBLE:
+        return bounds, gaps, False  # there is nothing that a bound could be about
     for position in range(model.positions):
         integer = answer.bounds[position] if position < len(answer.bounds) else None
         if integer is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rebalancer.model import Model, Score
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """How good an assignment is, next to the initial one.
 
@@ -44,6 +44,9 @@ class Evaluation:
     _initial: Score = field(repr=False)
     _final: Score = field(repr=False)
     _assignment: NDArray[np.int32] = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"Evaluation(objective={self.objective['final'].tolist()}, broken={list(self.broken)})"
 
     @property
     def assignment(self) -> pd.Series[Any]:
@@ -136,7 +139,7 @@ class Evaluation:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution(Evaluation):
     """What solving found.
 
@@ -161,6 +164,11 @@ class Solution(Evaluation):
     seconds: float
     seed: int
     reason: str | None = None
+
+    def __repr__(self) -> str:
+        worth = f"objective={self.objective['final'].tolist()}, broken={list(self.broken)}"
+        moved = int((self._assignment != self._model.problem.initial).sum())
+        return f"Solution({self.status.value}, {worth}, {moved} moved, {self.seconds:.1f} s, {self.engine})"
 
     @property
     def found(self) -> bool:

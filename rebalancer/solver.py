@@ -16,6 +16,7 @@ import numpy as np
 from rebalancer import inputs
 from rebalancer.inputs import AssignmentLike, GroupsLike, ValuesLike
 from rebalancer.problem import Column, Fault, InputError, Problem, ProblemBuilder, to_fraction, unknown_name
+from rebalancer.rounding import coarse_goals
 from rebalancer.search import InternalError, Settings, search
 from rebalancer.solution import Evaluation, Solution, tables
 from rebalancer.specs.base import Spec
@@ -303,6 +304,8 @@ class Rebalancer:
                 if self._scenario is None:
                     raise
                 raise InputError(map(self._scenario.locate, error.faults)) from None
+            for warning in coarse_goals(self._model):
+                log.warning("%s", warning.message)
             stated = len(self._goals) + len(self._constraints)
             log.info("compiled %d goals and constraints in %.2f s", stated, time.monotonic() - began)
         return self._model
@@ -409,9 +412,10 @@ def _number(value: Any, field: str, path: tuple[str | int, ...]) -> Fraction:
 
 
 def _position(value: Any, field: str, path: tuple[str | int, ...]) -> int:
+    from rebalancer.scenario.sections import MOST_POSITIONS
+
     number = _number(value, field, path)
-    if number.denominator != 1 or number < 0:
-        raise InputError(
-            [Fault("out-of-range", f"{field} must be a whole number, 0 or more, got {value}", (*path, field), value)]
-        )
+    if number.denominator != 1 or not 0 <= number <= MOST_POSITIONS:
+        message = f"{field} must be a whole number from 0 to {MOST_POSITIONS}, got {value}"
+        raise InputError([Fault("out-of-range", message, (*path, field), value)])
     return int(number)

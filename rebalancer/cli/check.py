@@ -76,8 +76,8 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     objects = f"{found['objects']:,d}" + (f" ({', '.join(states)})" if states else "")
     return [
-        (f"{found['object']}s", objects),
-        (f"{found['container']}s", f"{found['containers']:,d}"),
+        (found["object"], objects),  # what users call things has no plural that we could know
+        (found["container"], f"{found['containers']:,d}"),
         ("scopes", _sizes(found["scopes"])),
         ("partitions", _sizes(found["partitions"])),
         ("dimensions", ", ".join(found["dimensions"])),

@@ -9,7 +9,7 @@ import click
 
 from rebalancer.cli import faults
 from rebalancer.cli.assignment_file import AssignmentFile
-from rebalancer.cli.options import common, scenario_argument
+from rebalancer.cli.options import FilePath, common, scenario_argument
 from rebalancer.cli.scenario_file import read_scenario
 
 
@@ -18,7 +18,7 @@ from rebalancer.cli.scenario_file import read_scenario
 @click.option(
     "--assignment",
     metavar="FILE.csv",
-    type=click.Path(),
+    type=FilePath(),
     help="Score this assignment too. Its columns are named like the object and the container; no container: unplaced.",
 )
 @common

@@ -13,6 +13,7 @@ import click
 
 import rebalancer
 from rebalancer.cli.exits import Exit
+from rebalancer.cli.stdout import OutputError, standard_output
 from rebalancer.problem.errors import Fault, InputError, nearest
 
 #: One line per verb: name -> module, whose ``command`` it is.
@@ -63,22 +64,27 @@ class VerbGroup(click.Group):
                 # A name that the terminal cannot show is no reason to fail.
                 stream.reconfigure(errors="backslashreplace")
         try:
-            code = super().main(arguments, prog_name or "rebalance", standalone_mode=False)
-            sys.stdout.flush()
+            with standard_output():
+                code = self._run(arguments, prog_name or "rebalance", as_json, debug)
+        except OutputError as error:
+            code = _bad_output(error)
+        sys.exit(int(code or 0))
+
+    def _run(self, arguments: list[str], program: str, as_json: bool, debug: bool) -> Any:
+        """Return the exit code; whatever goes wrong is reported, but for standard output itself."""
+        try:
+            return super().main(arguments, program, standalone_mode=False)
         except InputError as error:
-            code = _bad_input(error.faults, as_json)
+            return _bad_input(error.faults, as_json)
         except click.ClickException as error:
-            code = _bad_usage(error, as_json)
+            return _bad_usage(error, as_json)
         except (KeyboardInterrupt, click.Abort):
             print("interrupted", file=sys.stderr)
-            code = Exit.INTERRUPTED
-        except BrokenPipeError:
-            # The reader has gone (`| head`): keep the interpreter from complaining when it flushes.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = Exit.INTERNAL
+            return Exit.INTERRUPTED
+        except OutputError:
+            raise
         except Exception as error:
-            code = _internal(error, as_json, debug)
-        sys.exit(int(code or 0))
+            return _internal(error, as_json, debug)
 
 
 def _bad_input(faults: Sequence[Fault], as_json: bool) -> Exit:
@@ -99,6 +105,13 @@ def _bad_usage(error: click.ClickException, as_json: bool) -> Exit:
     return Exit.BAD_INPUT
 
 
+def _bad_output(error: OutputError) -> Exit:
+    """Say why stdout cannot be written, unless its reader has just gone (`| head`)."""
+    if not isinstance(error.cause, BrokenPipeError):
+        print(f"error[unwritable-output]: {error}", file=sys.stderr)
+    return Exit.INTERNAL
+
+
 def _internal(error: Exception, as_json: bool, debug: bool) -> Exit:
     from rebalancer.cli.faults import report
 
@@ -110,19 +123,22 @@ def _internal(error: Exception, as_json: bool, debug: bool) -> Exit:
     return Exit.INTERNAL
 
 
-@click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]})
+#: Below the verbs in the help; \b keeps the lines as they are.
+_EXIT_CODES = """\b
+Exit codes:
+  0  done, nothing broken (SOFT constraints do not count)
+  1  internal error
+  2  bad usage or bad input; nothing was written
+  3  done, but some constraint stays broken
+  4  infeasible, proven
+  5  no solution found in the time limit
+"""
+
+
+@click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EXIT_CODES)
 @click.version_option(rebalancer.__version__, prog_name="rebalance", message="%(prog)s %(version)s")
 def main() -> None:
-    r"""Find a better placement of objects in containers, and prove how good it is.
+    """Find a better placement of objects in containers, and prove how good it is.
 
     A SCENARIO is a YAML file that says what is where, what must hold and what is good.
-
-    \b
-    Exit codes:
-      0  done, nothing broken (SOFT constraints do not count)
-      1  internal error
-      2  bad usage or bad input; nothing was written
-      3  done, but some constraint stays broken
-      4  infeasible, proven
-      5  no solution found in the time limit
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rebalancer.cli import faults
-from rebalancer.cli.options import common
+from rebalancer.cli.options import FilePath, common
 from rebalancer.cli.output import cannot_write
 from rebalancer.problem.errors import InputError
 
@@ -16,9 +16,9 @@ def command() -> None:
 
 
 @command.command(name="google-machine-reassignment")
-@click.argument("model", metavar="MODEL", type=click.Path())
-@click.argument("assignment", metavar="ASSIGNMENT", type=click.Path())
-@click.option("-o", "--output", metavar="DIR", type=click.Path(), required=True, help="The scenario folder to write.")
+@click.argument("model", metavar="MODEL", type=FilePath())
+@click.argument("assignment", metavar="ASSIGNMENT", type=FilePath())
+@click.option("-o", "--output", metavar="DIR", type=FilePath(), required=True, help="The scenario folder to write.")
 @click.option("--overwrite", is_flag=True, help="Replace the files of an earlier import.")
 @common
 def google_machine_reassignment(model: str, assignment: str, output: str, overwrite: bool, as_json: bool) -> int:

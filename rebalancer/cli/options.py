@@ -69,7 +69,17 @@ class EngineName(_Text):
         return str(value)
 
 
-scenario_argument = click.argument("scenario", metavar="SCENARIO", type=click.Path())
+class FilePath(click.Path):
+    """The path of a file or folder; an empty one is a variable that was not set."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path as it is."""
+        if not value:
+            self.fail("expected a path, got nothing", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+scenario_argument = click.argument("scenario", metavar="SCENARIO", type=FilePath())
 
 
 def common(function: _F) -> _F:

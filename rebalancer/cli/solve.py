@@ -11,7 +11,7 @@ import click
 from rebalancer.cli import exits, faults
 from rebalancer.cli.assignment_file import AssignmentFile
 from rebalancer.cli.interrupts import kept_answers
-from rebalancer.cli.options import Duration, EngineName, Share, common, scenario_argument
+from rebalancer.cli.options import Duration, EngineName, FilePath, Share, common, scenario_argument
 from rebalancer.cli.output import OutputFolder, write_solution
 from rebalancer.cli.scenario_file import read_scenario
 
@@ -22,7 +22,7 @@ from rebalancer.cli.scenario_file import read_scenario
     "-o",
     "--output",
     metavar="DIR",
-    type=click.Path(),
+    type=FilePath(),
     help="Write result.json, assignment.csv and moves.csv to this folder.",
 )
 @click.option(
@@ -35,7 +35,7 @@ from rebalancer.cli.scenario_file import read_scenario
 @click.option(
     "--start",
     metavar="FILE.csv",
-    type=click.Path(),
+    type=FilePath(),
     help="An assignment to start from, such as assignment.csv of another run.",
 )
 @click.option("--deterministic", is_flag=True, default=None, help="The same seed and workers give the same answer.")

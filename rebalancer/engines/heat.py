@@ -5,7 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.model import Cells, CellValues, Extremum, Function, Gather, Gathering, Grid, Map, Model, Reduce, Tally, evaluate_cells
+from rebalancer.model import (
+    Cells,
+    CellValues,
+    Extremum,
+    Function,
+    Gather,
+    Gathering,
+    Grid,
+    Map,
+    Model,
+    Reduce,
+    Tally,
+    evaluate_cells,
+)
 from rebalancer.model.grid import apply
 
 #: Cells with more entries than this are not traced.
@@ -27,11 +40,18 @@ def _spread(cells: Cells, weight: Grid, values: CellValues, heat: NDArray[np.flo
     if isinstance(cells, Map) and cells.function in (Function.IDENTITY, Function.ROUND):
         for term in cells.terms:
             inner = term.cells
-            share = apply(lambda a, b: np.asarray(a * np.abs(b), np.float64), cells.groups, cells.items, weight, term.coef)
+            share = apply(
+                lambda a, b: np.asarray(a * np.abs(b), np.float64), cells.groups, cells.items, weight, term.coef
+            )
             if (inner.groups, inner.items) == (cells.groups, cells.items):
                 _spread(inner, share, values, heat)
             else:
-                _spread(inner, Grid.constant(inner.groups, inner.items, float(share.dense().mean()), np.float64), values, heat)
+                _spread(
+                    inner,
+                    Grid.constant(inner.groups, inner.items, float(share.dense().mean()), np.float64),
+                    values,
+                    heat,
+                )
     elif isinstance(cells, Reduce) and cells.how is Gathering.SUM and cells.groups * cells.items == 1:
         factor = float(weight.dense()[0, 0])
         _spread(cells.source, cells.coef.map(lambda v: np.asarray(np.abs(v) * factor, np.float64)), values, heat)

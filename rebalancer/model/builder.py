@@ -146,7 +146,7 @@ class ModelBuilder:
         return groups.group.astype(np.int64), groups.member.astype(np.int64), len(groups.groups)
 
     def custom_tally(self, group: NDArray[np.int64], member: NDArray[np.int64], groups: int, item_of: NDArray[np.int32], items: int, dimension: str = "",
-                     *, family: str = "AFTER", component: int = 0, weight: IntArray | None = None) -> Tally:
+                     *, family: str = "AFTER", component: int = 0, weight: IntArray | None = None, unit: Fraction | None = None) -> Tally:
         """Return a tally over any memberships and any grouping of the containers.
 
         Parameters
@@ -158,6 +158,8 @@ class ModelBuilder:
             Item of each container; -1 for none; last entry: of unplaced objects.
         weight : int64 array, optional
             Fixed-point weight of each membership in the dimension's scale, instead of the dimension's values.
+        unit : Fraction, optional
+            Of ``weight``, where it is in another scale.
         """
         known = self.problem.dimension(dimension)
         dynamic = known.dynamic if weight is None else None
@@ -170,7 +172,7 @@ class ModelBuilder:
             least, most = _dynamic_range(dynamic, member, len(self.problem.objects))
         low, high = int(add_up(group, least, groups).min(initial=0)), int(add_up(group, most, groups).max(initial=0))
         dynamic_item = self.problem.scopes[dynamic.scope].item_of if dynamic is not None else None
-        tally = Tally(len(self.cells), groups, items, Fraction(1, known.scale), low, high, Fraction(0), group, member, weights, dynamic, dynamic_item, item_of,
+        tally = Tally(len(self.cells), groups, items, Fraction(1, known.scale) if unit is None else unit, low, high, Fraction(0), group, member, weights, dynamic, dynamic_item, item_of,
                       Family(family), item_of[self.problem.origin])
         self.cells.append(tally)
         self._sums[tally.index] = int(np.maximum(-least, most).sum(dtype=object)) if len(member) else 0
@@ -257,7 +259,8 @@ class ModelBuilder:
         self._sums[cells.index] = min(self._sums[cells.index], tight.groups * tight.items * tight.largest)
         return tight
 
-    def located(self, item_of: NDArray[np.int32], items: NDArray[Any], member: NDArray[Any], value: Sequence[Fraction]) -> Cells:
+    def located(self, item_of: NDArray[np.int32], items: NDArray[Any], member: NDArray[Any], value: Sequence[Fraction], *,
+                memberships: tuple[IntArray, IntArray, int] | None = None) -> Cells:
         """Return ``Σ value[i] · [object member[i] is in item items[i]]``: shape (1, 1). Pairs that occur twice add up.
 
         A cost per (object, item) for a sparse table of pairs.
@@ -266,6 +269,8 @@ class ModelBuilder:
         ----------
         item_of : int32 array, containers + 1
             Item of each container; -1 for none; last entry: of unplaced objects.
+        memberships : (group, member, groups), optional
+            Sum by group of these memberships instead: shape (groups, 1).
         """
         objects = len(self.problem.objects)
         worth: dict[int, Fraction] = {}
@@ -279,9 +284,16 @@ class ModelBuilder:
         np.maximum.at(most, slot, fixed.integers)
         dynamic = DynamicValues("", keys, fixed.integers, 0)
         inside = np.where(item_of >= 0, np.int32(0), np.int32(-1)).astype(np.int32)
+        if memberships is None:
+            group, row, groups = np.zeros(len(owner), np.int64), np.arange(len(owner)), 1
+        else:
+            group, who, groups = memberships
+            known = np.isin(who, owner)
+            group, row = group[known], np.searchsorted(owner, who[known])
+        low, high = (int(pick(add_up(group, side[row], groups), initial=0)) for pick, side in ((np.min, least), (np.max, most)))
         tally = Tally(
-            len(self.cells), 1, 1, Fraction(1, fixed.scale), int(least.sum()), int(most.sum()), error * len(owner),
-            np.zeros(len(owner), np.int64), owner.astype(np.int64), np.zeros(len(owner), np.int64), dynamic, item_of, inside,
+            len(self.cells), groups, 1, Fraction(1, fixed.scale), low, high, error * len(row),
+            group, owner[row].astype(np.int64), np.zeros(len(row), np.int64), dynamic, item_of, inside,
             Family.AFTER, inside[self.problem.origin],
         )
         return self._add(tally)

@@ -73,7 +73,7 @@ class Grid:
     def at(self, group: NDArray[Any], item: NDArray[Any]) -> NDArray[Any]:
         """Return the values at pairs of group and item."""
         row = np.zeros(len(group), np.int64) if self.table.shape[0] == 1 else group
-        out = self.table[row, self._column_of(item)]
+        out: NDArray[Any] = self.table[row, self._column_of(item)]
         if len(self.keys):
             wanted = np.asarray(group, np.int64) * self.items + item
             slot = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
@@ -82,7 +82,7 @@ class Grid:
 
     def _column_of(self, item: NDArray[Any]) -> NDArray[Any]:
         if self.column is not None:
-            return self.column[item]
+            return np.asarray(self.column[item])
         return item if self.columns == self.items else np.zeros(len(item), np.int64)
 
     def dense(self) -> NDArray[Any]:
@@ -116,7 +116,7 @@ class Grid:
         if not len(rows) or not self.size:
             return _NO_KEYS
         if self.table.shape[0] == self.groups and self.column is None and self.columns == self.items:
-            return rows * self.items + cols
+            return np.asarray(rows * self.items + cols, np.int64)
         groups = 1 if self.table.shape[0] == self.groups else self.groups
         items_of = {col: self._items_of(col) for col in np.unique(cols).tolist()}
         many = groups * sum(len(items_of[col]) for col in cols.tolist())
@@ -126,7 +126,7 @@ class Grid:
             parts = [row * self.items + items_of[col] for row, col in zip(rows.tolist(), cols.tolist(), strict=True)]
             return np.concatenate(parts)
         item = np.concatenate([items_of[col] for col in cols.tolist()])
-        return (np.arange(self.groups)[:, None] * self.items + item).ravel()
+        return np.asarray((np.arange(self.groups)[:, None] * self.items + item).ravel(), np.int64)
 
     def _excepted(self, keys: IntArray) -> NDArray[np.bool_]:
         """Return which keys are exceptions."""
@@ -261,10 +261,11 @@ def reduce_sum(grid: Grid, groups: int, items: int, group_map: NDArray[np.int64]
 def _sum_columns(grid: Grid, table: NDArray[Any], items: int, item_map: NDArray[np.int64] | None) -> NDArray[Any]:
     """Return, for each row of a table over the grid's columns, the sums over the items that map to each output item."""
     if grid.column is None and grid.columns == 1:
-        return table * (np.array([grid.items]) if item_map is None else np.bincount(item_map[item_map >= 0], minlength=items))
+        share = np.array([grid.items]) if item_map is None else np.bincount(item_map[item_map >= 0], minlength=items)
+        return np.asarray(table * share)
     column = np.arange(grid.items) if grid.column is None else grid.column
     if item_map is None:
-        return (table * np.bincount(column, minlength=grid.columns)).sum(axis=1, keepdims=True)
+        return np.asarray((table * np.bincount(column, minlength=grid.columns)).sum(axis=1, keepdims=True))
     out = np.zeros((table.shape[0], items), table.dtype)
     kept = np.flatnonzero(item_map >= 0)
     np.add.at(out.T, item_map[kept], table[:, column[kept]].T)

@@ -193,7 +193,8 @@ def violations(values: CellValues, component: Component) -> tuple[IntArray, NDAr
         return np.empty(0, np.int64), np.empty(0)
     excess = np.maximum(floats_of(component.cells, value).at(group, item), 0.0)
     owners, slot = np.unique(component.component_of(group, item), return_inverse=True)
-    return owners, np.bincount(slot, excess * component.weight_at(group, item).floats().dense()[0], len(owners))
+    weight = component.weight_at(group, item).floats().dense()[0]
+    return owners, np.bincount(slot, excess * weight, len(owners)).astype(np.float64)
 
 
 __all__ = ["Component", "FixIt", "HardCells", "fix_it", "hard_cells", "violations"]

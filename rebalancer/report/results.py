@@ -51,12 +51,13 @@ def show_solution(solution: Solution, console: Console, written: str | None = No
     """Print a solution: what came out, what it is worth, what broke, what moves."""
     style = TERMINAL if console.is_terminal else PIPE
     headline(solution, console)
-    blocks = [objective_table(solution.objective, style)]
+    found = solution.found
+    blocks = [objective_table(solution.objective, style, proof=found, compared=found)]
     if len(solution.goals):
-        blocks.append(goals_table(solution.goals, style))
+        blocks.append(goals_table(solution.goals, style, found))
     if len(solution.constraints):
-        blocks.append(constraints_table(solution, style))
-    if solution.found:
+        blocks.append(constraints_table(solution, style, found))
+    if found:
         blocks.append(moves_table(solution.moves, style))
     _show(blocks, console)
     if written is not None:

@@ -34,14 +34,21 @@ class Table:
     note: str = ""
 
 
+#: Names narrower than this are no longer read as names.
+_NARROWEST = 8
+
+
 def draw(table: Table, console: Console) -> None:
-    """Draw a table on a terminal: light lines, long names folded, nothing cut off."""
+    """Draw a table on a terminal: light lines, long names folded, nothing cut off; plainly where it is too narrow."""
     from rich import box
     from rich.table import Table as Drawing
     from rich.text import Text
 
     if not table.columns:
         console.print(Text(table.title, style="bold"))
+        return
+    if _least_width(table) > console.width:
+        console.print(Text(plain(table).rstrip("\n")), soft_wrap=True)
         return
     drawing = Drawing(
         title=table.title,
@@ -79,6 +86,15 @@ def plain(table: Table) -> str:
     if table.note:
         lines.append(table.note)
     return "\n".join(lines) + "\n"
+
+
+def _least_width(table: Table) -> int:
+    """Return the width below which a drawing would cut something off: numbers whole, names folded."""
+    total = 3 * (len(table.columns) - 1)
+    for position, column in enumerate(table.columns):
+        widest = max(_width(text) for text in (column.lstrip(">"), *(row[position] for row in table.rows)))
+        total += widest if column.startswith(">") else min(widest, _NARROWEST)
+    return total
 
 
 def _one_line(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,8 +22,9 @@ from rebalancer.problem.amounts import exact_number
 from rebalancer.scenario.files import Files, ReadFile
 from rebalancer.scenario.gaps import Gaps
 from rebalancer.scenario.sections import DynamicAmounts, LongAmounts, Unassigned, is_long_form
-from rebalancer.scenario.settle import settle, shown
+from rebalancer.scenario.settle import settle
 from rebalancer.scenario.table_sections import TableSections
+from rebalancer.scenario.wording import own_error, shown
 from rebalancer.specs.fields import exact
 
 
@@ -61,7 +63,7 @@ class Assembly:
         self._unassigned()
         self._resolution()
         problem = self.builder.build_partial()
-        self.faults.extend(map(self._with_all_places, self.builder.faults))
+        self.faults.extend(_with_correction(self._with_all_places(fault)) for fault in self.builder.faults)
         self._check_something_there(problem)
         self._check_names_called_default(problem)
         return problem
@@ -213,7 +215,7 @@ class Assembly:
             label = f"dimension '{dimension}' of '{entry.name}'"
             faults = FaultList()
             numbers = [exact_number(part, label, place, True, faults) for part in parts]
-            self.faults.extend(faults)
+            self.faults.extend(map(_with_correction, faults))
             if not faults:
                 copies = _copies(numbers if isinstance(value, list) else numbers[0], len(names))
                 self.builder.add_object_dimension(dimension, Column(names, copies), None, place, more=True)
@@ -251,6 +253,7 @@ class Assembly:
         message = f"there is no {self.container_name}: list each under 'assignment', or in a table"
         where: Path = ("assignment",) if "assignment" in self.document.root else ()
         self._report("missing-field", message, where, "assignment")
+        self.gaps.open(self.container_name)
 
     def _check_names_called_default(self, problem: Problem) -> None:
         """Report a ``default`` that may as well be the value of an object or item of that name."""
@@ -262,6 +265,15 @@ class Assembly:
             if isinstance(below, Mapping) and "default" in below and not is_long_form(below) and "default" in known:
                 message = "'default' is a name here as well: put the values below 'values:', beside 'default:'"
                 self._report("ambiguous-name", message, (*path, "default"), "default")
+
+
+def _with_correction(fault: Fault) -> Fault:
+    """Return a fault about a number together with the number that was probably meant."""
+    label, colon, said = fault.message.partition(": expected a number")
+    if fault.code != "wrong-type" or not colon or not isinstance(fault.value, str):
+        return fault
+    _, message, suggestion = own_error(f"expected a number{said}", fault.value, label)
+    return replace(fault, message=message, suggestion=suggestion)
 
 
 def _copies(number: Any, count: int) -> Any:

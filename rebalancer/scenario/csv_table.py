@@ -15,8 +15,8 @@ from rebalancer.problem import Fault, PlainText, fix, to_fraction
 from rebalancer.problem.errors import MOST_REPORTED
 from rebalancer.problem.numbers import Overflow
 from rebalancer.scenario.document import Mark
-from rebalancer.scenario.settle import own_error
 from rebalancer.scenario.tables import Table
+from rebalancer.scenario.wording import own_error
 
 _CHUNK = 65_536
 #: Stands for the texts of a column that hardly repeat.
@@ -36,7 +36,7 @@ def read_csv(path: str, file: str, wanted: Collection[str]) -> Table | Fault | l
             try:
                 return _read(path, file, wanted, reader)
             except csv.Error as error:
-                return [Fault("csv-syntax", f"this line is no CSV: {error}", (), None, None, file, reader.line_num, 1)]
+                return [_no_csv(path, file, error, reader.line_num)]
     except UnicodeDecodeError:
         return [_not_utf8(path, file)]
 
@@ -67,6 +67,18 @@ def _read(path: str, file: str, wanted: Collection[str], reader: Any) -> Table |
                 texts = [known.setdefault(text, text) for text in texts]
             columns[header[position]].extend(texts)
     return faults or CsvTable(path, file, header, columns)
+
+
+def _no_csv(path: str, file: str, error: csv.Error, line: int) -> Fault:
+    message = f"this row is no CSV: {error}"
+    try:
+        for start, _ in _records(path):
+            line = start
+    except csv.Error as again:
+        line = int(again.args[1]) if len(again.args) > 1 else line
+    if "end of data" in str(error):
+        message = "the quote that opens a field of this row is not closed"
+    return Fault("csv-syntax", message, (), None, None, file, line, 1)
 
 
 def _header_faults(file: str, header: list[str]) -> list[Fault]:
@@ -111,7 +123,10 @@ def _records(path: str) -> Iterable[tuple[int, list[str]]]:
         reader = csv.reader(lines, strict=True)
         while True:
             line = reader.line_num + 1
-            row = next(reader, None)
+            try:
+                row = next(reader, None)
+            except csv.Error as error:
+                raise csv.Error(str(error), line) from error
             if row is None:
                 return
             yield line, row
@@ -162,9 +177,9 @@ class CsvTable(Table):
                 rows.append(row)
                 if len(rows) <= MOST_REPORTED:
                     said = f"column '{column}'"
-                    code, message, _ = own_error(str(error), PlainText(text), said)
+                    code, message, suggestion = own_error(str(error), PlainText(text), said)
                     message = message if text else f"{said}: expected a number, the field is empty"
-                    self.report("empty-number" if not text else code, message, column, row, text)
+                    self.report("empty-number" if not text else code, message, column, row, text, suggestion)
         if len(rows) > MOST_REPORTED:
             more = f"{len(rows) - MOST_REPORTED:,} more fields of column '{column}' are no numbers"
             self.report("more-faults", more, column, rows[MOST_REPORTED])

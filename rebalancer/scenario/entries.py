@@ -9,7 +9,8 @@ from typing import Any
 from rebalancer.problem import Fault, Path, nearest
 from rebalancer.scenario.document import Document, field_key
 from rebalancer.scenario.sections import ConstraintOptions, GoalOptions
-from rebalancer.scenario.settle import settle, shown
+from rebalancer.scenario.settle import settle
+from rebalancer.scenario.wording import shown
 from rebalancer.specs import registry
 from rebalancer.specs.base import Spec
 from rebalancer.specs.entries import Constraint, Goal, Policy

@@ -11,8 +11,9 @@ from rebalancer.problem import Fault, InputError, Path
 from rebalancer.scenario.document import Document
 from rebalancer.scenario.places import Places
 from rebalancer.scenario.sections import IncludedFile, ScenarioFile
-from rebalancer.scenario.settle import settle, shown
+from rebalancer.scenario.settle import settle
 from rebalancer.scenario.tables import unreadable
+from rebalancer.scenario.wording import shown
 from rebalancer.scenario.yaml_reader import read_yaml
 
 

@@ -44,8 +44,10 @@ class Gaps:
         section, name = path[0] if path else "", path[1] if len(path) > 1 else None
         if section in ("object", "container"):
             self.open(self.object_name, self.container_name, "scope", "dimension")
-        elif section in ("assignment", "unassigned", "tables"):
-            self.open(self.object_name, self.container_name, "placement")
+        elif section == "tables":
+            self._lost_of_table(path[2:])
+        elif section in ("assignment", "unassigned"):
+            self.open(self.object_name, self.container_name)
         elif section in ("scopes", "partitions"):
             kind = str(section)[:-1]
             if name is None:
@@ -60,8 +62,17 @@ class Gaps:
                 self.declare("dimension", str(name))
         elif section == "attributes":
             self.open("scope", "partition")
-        if section == "tables":
-            self.open("scope", "partition", "dimension")
+
+    def _lost_of_table(self, path: Path) -> None:
+        field = next((step for step in path if isinstance(step, str)), "")
+        if field == "dimensions":
+            self.open("dimension")
+        elif field in ("partitions", "scopes"):
+            self.open(field[:-1])
+        elif field == "attributes":
+            self.open("scope", "partition")
+        else:
+            self.open(self.object_name, self.container_name, "scope", "partition", "dimension")
 
     def hides(self, fault: Fault) -> bool:
         """Return whether a fault only follows from another."""

@@ -149,10 +149,16 @@ def _tidied(faults: Iterable[Fault], gaps: Gaps) -> list[Fault]:
 
 
 def _without_followers(faults: list[Fault]) -> list[Fault]:
-    """Return the faults without what only says again that a row of a table names something twice."""
+    """Return the faults without what only follows from another in the same row, or at the same place of the text."""
     twice = {(fault.file, fault.line) for fault in faults if fault.code in ("duplicate-name", "duplicate-object")}
     followers = ("duplicate-member", "duplicate-value")
-    return [fault for fault in faults if fault.code not in followers or (fault.file, fault.line) not in twice]
+    odd = {(fault.file, fault.line, fault.column) for fault in faults if fault.code == "yaml-syntax"}
+    return [
+        fault
+        for fault in faults
+        if (fault.code not in followers or (fault.file, fault.line) not in twice)
+        and (fault.code == "yaml-syntax" or (fault.file, fault.line, fault.column) not in odd)
+    ]
 
 
 def _key(fault: Fault) -> tuple[Any, ...]:

@@ -9,15 +9,14 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import models_json_schema
 
+from rebalancer.scenario.model_walk import bare, snake_spellings
 from rebalancer.scenario.sections import (
     ConstraintOptions,
     DynamicAmounts,
     GoalOptions,
-    IncludedFile,
     LongAmounts,
     ScenarioFile,
 )
-from rebalancer.scenario.settle import bare, snake_spellings
 from rebalancer.specs import registry
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import Limit
@@ -55,11 +54,6 @@ def json_schema() -> dict[str, Any]:
         **{key: value for key, value in root.items() if key != "title"},
         "definitions": definitions,
     }
-
-
-def sections() -> dict[str, bool]:
-    """Return every section of a scenario file, and whether an included file may hold it."""
-    return {name: name in IncludedFile.model_fields for name in ScenarioFile.model_fields}
 
 
 def _list_of(definition: str, section: dict[str, Any]) -> dict[str, Any]:
@@ -111,6 +105,9 @@ def _adapted(schema: dict[str, Any], model: type[BaseModel] | None) -> dict[str,
     spellings: dict[str, list[str]] = {}
     for name, field in adapted["properties"].items():
         field.pop("title", None)
+        if model is not None and model.model_fields[name].description:
+            # pydantic leaves out a description that says the same as the type's
+            field.setdefault("description", model.model_fields[name].description)
         others = _other_spellings(model, name)
         spellings[name] = [name, *others]
         if others:
@@ -153,7 +150,9 @@ def _loosened(schema: Any) -> Any:
     if schema.get("$ref") == _REF.format(model="Limit"):
         rest = {key: value for key, value in schema.items() if key not in ("$ref", "default")}
         return {**rest, "anyOf": [{"type": "number"}, {"$ref": schema["$ref"]}]}
-    out = {key: _loosened(value) for key, value in schema.items() if key not in ("default",) or _is_plain(value)}
+    out = {key: _loosened(value) for key, value in schema.items() if key != "default" or _is_plain(value)}
+    if "properties" in schema:
+        out["properties"] = {name: _loosened(field) for name, field in schema["properties"].items()}
     if out.get("type") == "string" and "enum" not in out and "const" not in out:
         out["type"] = _NAME
     if out.get("type") == "object" and "properties" not in out:

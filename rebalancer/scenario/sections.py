@@ -58,6 +58,8 @@ def _columns(value: Any) -> Any:
     """Read a list of columns that are named like what they hold as a mapping."""
     if value is None:
         return {}
+    if isinstance(value, str):
+        raise ValueError(f"expected a list of columns, or a mapping to columns, got '{value}'; write [{value}]")
     if isinstance(value, list | tuple):
         for position, name in enumerate(value):
             if not isinstance(name, str):

@@ -7,16 +7,17 @@ not use it beyond looking for further faults.
 
 from __future__ import annotations
 
-import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
+from typing import Any, Generic, TypeVar, get_args
 
-from pydantic import AliasChoices, BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from rebalancer.problem import Fault, Path, PlainText, nearest, to_fraction
+from rebalancer.problem import Fault, Path, PlainText, nearest
 from rebalancer.scenario.document import field_key
+from rebalancer.scenario.model_walk import bare, field_named, model_at, note_spellings, snake_spellings, type_at
+from rebalancer.scenario.wording import flag_for, own_error, shown
 
 T = TypeVar("T")
 
@@ -68,7 +69,7 @@ def settle(annotation: Any, data: Any, path: Path, label: str, hints: Mapping[st
     for _ in range(_ROUNDS):
         try:
             settled.value = adapter.validate_python(data)
-            _note_spellings(bare(annotation), data, path, settled.renamed)
+            note_spellings(bare(annotation), data, path, settled.renamed)
             return settled
         except ValidationError as error:
             errors = error.errors(include_url=False)
@@ -146,7 +147,7 @@ class _Repair:
         fields = model.model_fields if model is not None else {}
         where = self._name_of(loc[:-1])
         meant = field_key(typed)
-        if self._lacks_space(loc, model, typed, parent):
+        if self._lacks_space(loc, model, typed, parent, renamed):
             return
         known = field_named(model, typed)
         others = [key for key in parent if key != typed and known is not None and field_named(model, key) == known]
@@ -156,9 +157,9 @@ class _Repair:
             return
         close = nearest(meant, [spelling for name in fields for spelling in snake_spellings(model, name)])
         camel = "_" not in typed and typed != typed.lower()
-        shown = close if close is None or not camel else _camel(close)
-        hint = self.hints.get(meant) or (f"; did you mean '{shown}'?" if shown else _listed(fields))
-        self._report("unknown-field", f"unknown field '{typed}' of {where}{hint}", loc, typed, shown)
+        suggestion = close if close is None or not camel else _camel(close)
+        hint = self.hints.get(meant) or (f"; did you mean '{suggestion}'?" if suggestion else _listed(fields))
+        self._report("unknown-field", f"unknown field '{typed}' of {where}{hint}", loc, typed, suggestion)
         value = parent.pop(typed)
         taken = {field_named(model, key) for key in parent}
         if close is not None:
@@ -168,16 +169,20 @@ class _Repair:
                 parent[name] = value
                 self.renamed[(*self.path, *loc[:-1], name)] = typed
 
-    def _lacks_space(self, loc: Path, model: type[BaseModel] | None, typed: str, parent: dict[str, Any]) -> bool:
+    def _lacks_space(
+        self, loc: Path, model: type[BaseModel] | None, typed: str, parent: dict[str, Any], renamed: set[Path]
+    ) -> bool:
         """Report ``limit:2``, which YAML takes for a key without a value."""
         key, colon, rest = typed.partition(":")
         name = field_named(model, key.strip())
         if not colon or not rest or name is None or parent[typed] is not None:
             return False
         suggestion = f"{key.strip()}: {rest.strip()}"
-        message = f"a plain space is missing after the ':' in '{typed}'; did you mean '{suggestion}'?"
+        what = "an ordinary space" if rest[0].isspace() else "a space"
+        message = f"{what} is missing after the ':' in '{typed}'; did you mean '{suggestion}'?"
         self._report("unknown-field", message, loc, typed, suggestion)
         del parent[typed]
+        renamed.add((*loc[:-1], name))
         if name not in {field_named(model, key) for key in parent}:
             parent[name] = PlainText(rest.strip())
             self.renamed[(*self.path, *loc[:-1], name)] = typed
@@ -210,7 +215,7 @@ class _Repair:
         elif kind.startswith("string"):
             message = f"expected a text for {name}, got {shown(value)}"
         elif kind.startswith("bool"):
-            message, suggestion = f"expected true or false for {name}, got {shown(value)}", _flag_for(value)
+            message, suggestion = f"expected true or false for {name}, got {shown(value)}", flag_for(value)
         elif kind.startswith(("int", "float", "decimal")):
             message = f"expected a number for {name}, got {shown(value)}"
         else:
@@ -299,123 +304,6 @@ class _Repair:
         return False
 
 
-def own_error(said: str, value: Any, name: str) -> tuple[str, str, str | None]:
-    """Return code, message and suggestion for what a validator of ours says about a value.
-
-    Parameters
-    ----------
-    said : str
-        Such as ``expected a number, got 'x'``.
-    value : object
-        The value seen.
-    name : str
-        The field.
-    """
-    suggestion = None
-    code = "not-finite" if "a finite number" in said else "out-of-range" if "out of range" in said else "wrong-type"
-    if isinstance(value, Mapping | list | tuple):
-        said = f"{said.partition(', got ')[0]}, got {shown(value)}"
-    if said.startswith("expected true or false"):
-        suggestion = _flag_for(value)
-    elif said.startswith(("expected a number", "expected a whole number")) and isinstance(value, str):
-        suggestion = _number_for(value, said.startswith("expected a whole"))
-        if suggestion is not None and not isinstance(value, PlainText):
-            return code, f"{name}: {said}; remove the quotes", suggestion
-    hint = f"; did you mean '{suggestion}'?" if suggestion else ""
-    return code, f"{name}: {said}{hint}", suggestion
-
-
-def shown(value: Any) -> str:
-    """Return a value as a message shows it."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, str):
-        return f"'{value}'" if len(value) <= 60 else f"'{value[:57]}…'"
-    if isinstance(value, Mapping):
-        return f"a mapping with {', '.join(map(repr, list(value)[:3]))}" if value else "an empty mapping"
-    if isinstance(value, list | tuple):
-        return "a list"
-    return repr(value)
-
-
-def model_at(annotation: Any, loc: Path) -> type[BaseModel] | None:
-    """Return the model whose fields stand at a place inside a type, if there is one."""
-    found = type_at(annotation, loc)
-    return found if isinstance(found, type) and issubclass(found, BaseModel) else None
-
-
-def type_at(annotation: Any, loc: Path) -> Any:
-    """Return the bare type at a place inside a type."""
-    current = bare(annotation)
-    for step in loc:
-        if isinstance(current, type) and issubclass(current, BaseModel):
-            name = field_named(current, str(step))
-            if name is None:
-                return None
-            current = bare(current.model_fields[name].annotation)
-            continue
-        origin, arguments = get_origin(current), get_args(current)
-        if not arguments:
-            return None
-        mapping = isinstance(origin, type) and issubclass(origin, Mapping)
-        if isinstance(step, str) and not mapping:
-            return None
-        current = bare(arguments[1] if mapping else arguments[0])
-    return current
-
-
-def field_named(model: type[BaseModel] | None, typed: str) -> str | None:
-    """Return the field that a key in a file means, under any of its spellings."""
-    if model is None:
-        return None
-    fields = model.model_fields
-    snake = field_key(typed)
-    if snake in fields:
-        return snake
-    return next((name for name in fields if snake in snake_spellings(model, name)), None)
-
-
-def snake_spellings(model: type[BaseModel] | None, name: str) -> list[str]:
-    """Return what a field may be called, in snake_case; its own name first."""
-    info = model.model_fields.get(name) if model is not None else None
-    alias = info.validation_alias if info is not None else None
-    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
-    others = [field_key(choice) for choice in choices if isinstance(choice, str)]
-    return list(dict.fromkeys([name, *others]))
-
-
-def _note_spellings(annotation: Any, data: Any, path: Path, renamed: dict[Path, str]) -> None:
-    """Note where fields are typed under a name from which theirs cannot be told."""
-    if isinstance(data, Mapping):
-        is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
-        for typed, value in data.items():
-            name = field_named(annotation, typed) if is_model else None
-            if name is not None and name != field_key(typed):
-                renamed.setdefault((*path, name), typed)
-            if isinstance(value, dict | list):
-                _note_spellings(type_at(annotation, (typed,)), value, (*path, name or typed), renamed)
-    elif isinstance(data, list):
-        inner = type_at(annotation, (0,))
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            for position, value in enumerate(data):
-                _note_spellings(inner, value, (*path, position), renamed)
-
-
-def bare(annotation: Any) -> Any:
-    """Return a type without ``Annotated`` and ``| None``."""
-    while True:
-        origin = get_origin(annotation)
-        if origin is Annotated:
-            annotation = get_args(annotation)[0]
-        elif origin in (Union, types.UnionType):
-            options = [option for option in get_args(annotation) if option is not type(None)]
-            if len(options) != 1:
-                return annotation
-            annotation = options[0]
-        else:
-            return annotation
-
-
 def _is_required(model: type[BaseModel], name: str) -> bool:
     info = model.model_fields.get(field_named(model, name) or "")
     return info is not None and info.is_required()
@@ -425,31 +313,6 @@ def _choices(annotation: Any) -> list[str]:
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return [str(member.value) for member in annotation]
     return [str(choice.value if isinstance(choice, Enum) else choice) for choice in get_args(annotation)]
-
-
-def _flag_for(value: Any) -> str | None:
-    text = str(value).casefold()
-    if text in ("yes", "on", "y", "1", "true", "t"):
-        return "true"
-    return "false" if text in ("no", "off", "n", "0", "false", "f") else None
-
-
-def _number_for(text: str, whole: bool) -> str | None:
-    """Return the number that a text was probably meant to be: ``1_000``, ``1,5`` and ``"3"`` have one."""
-    for candidate in (text.strip(), text.replace("_", ""), text.replace("'", ""), _hexadecimal(text)):
-        try:
-            number = to_fraction(PlainText(candidate))
-        except ValueError:
-            continue
-        return candidate if number.denominator == 1 or not whole else None
-    return None
-
-
-def _hexadecimal(text: str) -> str:
-    try:
-        return str(int(text, 0)) if text[:2].lower() in ("0x", "0o", "0b") else ""
-    except ValueError:
-        return ""
 
 
 def _camel(name: str) -> str:

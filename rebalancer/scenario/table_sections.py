@@ -57,6 +57,7 @@ class TableSections:
         self.stated = stated
         self.containers: Names | None = None
         self._listed: list[str] = []
+        self._lists_containers = False
         self._placements: list[Column] = []
 
     def read(self) -> None:
@@ -106,7 +107,7 @@ class TableSections:
 
     def _derive_containers(self) -> None:
         """Take the containers from where objects are, where nothing lists them."""
-        if self._listed:
+        if self._lists_containers:
             self.containers = Names(dict.fromkeys(self._listed))
         elif self._placements and not self.scenario.assignment and not self.gaps.is_open(self.gaps.container_name):
             found = dict.fromkeys(name for column in self._placements for name in dict.fromkeys(column.values))
@@ -189,6 +190,7 @@ class TableSections:
         place = (*prefix, stated.key)
         if kind == "container":
             self._listed.extend(keys)
+            self._lists_containers = True
             self.builder.add_containers(keys, place)
         if kind == "object" and stated.container is not None:
             self._place(keys, stated, table, prefix, missing)

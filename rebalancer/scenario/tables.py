@@ -68,10 +68,12 @@ class Table(ABC):
         row = path[1] if len(path) > 1 and isinstance(path[1], int) else None
         return (1, column + 1) if row is None else self.cell(column, row)
 
-    def report(self, code: str, message: str, column: str, row: int, value: Any = None) -> None:
+    def report(
+        self, code: str, message: str, column: str, row: int, value: Any = None, suggestion: str | None = None
+    ) -> None:
         """Add a fault at a field."""
         line, place = self.cell(self.header.index(column), row)
-        self.faults.append(Fault(code, message, (column, row), value, None, self.file, line, place))
+        self.faults.append(Fault(code, message, (column, row), value, suggestion, self.file, line, place))
 
     def report_rows(self, code: str, message: str, column: str, rows: list[int], values: Any = None) -> None:
         """Add the same fault at many fields; ``{value}`` in the message is the value there."""

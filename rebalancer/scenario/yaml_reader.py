@@ -25,7 +25,10 @@ DEEPEST = 100
 #: How much larger than the file aliases may make it.
 MOST_COPIED = 1_000_000
 
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: What YAML forbids, and what it takes for line ends where no editor does.
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: Characters that look like a space or like nothing.
+_INVISIBLE = re.compile("[\xa0\u200b-\u200d\u202f\u2060\ufeff]")
 _TEXT_TAGS = ("tag:yaml.org,2002:str", "!")
 _COLLECTION_TAGS = {"tag:yaml.org,2002:map": yaml.MappingStartEvent, "tag:yaml.org,2002:seq": yaml.SequenceStartEvent}
 
@@ -128,6 +131,7 @@ class _Reader:
         get_event = loader.get_event
         stack = self._stack
         documents = 0
+        check_invisible = _INVISIBLE.search(text) is not None
         try:
             while True:
                 event: Any = get_event()
@@ -147,6 +151,8 @@ class _Reader:
                             value = PlainText(text)
                             if event.end_mark.line != start.line:
                                 self._several_lines(value, mark)
+                            if check_invisible:
+                                self._invisible(value, mark)
                         if frame.has_key and not frame.skip and frame.key is not _MERGE:
                             frame.has_key = False
                             frame.size += 1
@@ -274,6 +280,15 @@ class _Reader:
             f"the text '{shown}' goes over several lines; a ':' or '- ' is missing in one of them, or quotes around it"
         )
         self._fault("yaml-syntax", message, mark, text)
+
+    def _invisible(self, text: str, mark: Mark) -> None:
+        found = _INVISIBLE.search(text)
+        if found:
+            shown = _INVISIBLE.sub(" ", text).strip()
+            message = (
+                f"an invisible character (U+{ord(found[0]):04X}) stands in '{shown}'; replace it with an ordinary space"
+            )
+            self._fault("yaml-syntax", message, mark, text, shown)
 
     # -- values -------------------------------------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ def _explain(
         return *at, f"this is no list entry: the list begun in line {began[0] if began else '?'} needs '- ' here"
     if "expected key" in problem or "expected <block end>" in problem:
         return _broken_mapping(at, began, lines, char)
-    if "block sequence entries are not allowed" in problem:
+    if "sequence entries are not allowed" in problem:
         return *at, "a list entry ('- ') cannot stand here; start it on its own line"
     if "expected node content" in problem or "expected the node content" in problem:
         return *at, f"a value is missing before '{char}'" if char else "a value is missing at the end"

@@ -30,8 +30,8 @@ class AssignmentAffinitiesSpec(Spec):
 
     Notes
     -----
-    Goal: ``−Σ affinity · [the object is in the scope item]`` over the listed entries; entries of the same pair add up. An object that is
-    unplaced, or in a container outside the scope, contributes 0. Without entries the goal is 0.
+    Goal: ``−Σ affinity · [the object is in the scope item]`` over the listed entries; entries of the same pair add
+    up. An object that is unplaced, or in a container outside the scope, contributes 0. Without entries the goal is 0.
     """
 
     key: ClassVar[str] = "assignment_affinities"

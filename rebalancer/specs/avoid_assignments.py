@@ -27,11 +27,13 @@ class AvoidAssignmentsSpec(Spec):
 
     Notes
     -----
-    Constraint: one component per scope item that is named somewhere, the number of objects in it that are forbidden there. The violation is
-    the number of forbidden placements, and a flat penalty is paid once per item that has some.
+    Constraint: one component per scope item that is named somewhere, the number of objects in it that are forbidden
+    there. The violation is the number of forbidden placements, and a flat penalty is paid once per item that has
+    some.
 
-    Under the policy DEFAULT every single forbidden placement that does not exist at the start stays forbidden: two objects that are both
-    forbidden in an item cannot take each other's place there. Unplaced objects are in no item. A pair that is stated twice counts once.
+    Under the policy DEFAULT every single forbidden placement that does not exist at the start stays forbidden: two
+    objects that are both forbidden in an item cannot take each other's place there. Unplaced objects are in no item.
+    A pair that is stated twice counts once.
     """
 
     key: ClassVar[str] = "avoid_assignments"

@@ -21,8 +21,9 @@ class AvoidMovingSpec(Spec):
 
     Notes
     -----
-    Constraint: one component, the number of listed objects that are not in the container where they began. Objects that begin unplaced, and
-    those whose move is in progress, are left out; a placed object that ends unplaced has moved. An object listed twice counts once.
+    Constraint: one component, the number of listed objects that are not in the container where they began. Objects
+    that begin unplaced, and those whose move is in progress, are left out; a placed object that ends unplaced has
+    moved. An object listed twice counts once.
 
     The policy counts as for any constraint: under SOFT a listed object moves if that pays.
     """

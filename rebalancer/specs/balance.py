@@ -59,23 +59,26 @@ class BalanceSpec(Spec):
 
     Notes
     -----
-    Items that the filter drops, and items whose capacity is 0, do not take part; ``n`` others do. With nothing left the goal is 0. With ``U`` the
-    amount that counts in an item and ``c`` its capacity, the utilization is ``u = U/c``.
+    Items that the filter drops, and items whose capacity is 0, do not take part; ``n`` others do. With nothing left
+    the goal is 0. With ``U`` the amount that counts in an item and ``c`` its capacity, the utilization is ``u =
+    U/c``.
 
-    *Average*: the mean of ``u``, or ``ΣU/Σc`` with use_legacy_average. It is a constant, taken from the initial assignment, if
-    fix_average_to_initial asks for it, or if the total cannot change: the definition is AFTER, all items take part, every container lies in one of
-    them, and no object starts unplaced. In all other cases it moves with the assignment. (With unequal capacities the mean of
-    ``u`` can change even where it is kept constant; Rebalancer does the same.)
+    *Average*: the mean of ``u``, or ``ΣU/Σc`` with use_legacy_average. It is a constant, taken from the initial
+    assignment, if fix_average_to_initial asks for it, or if the total cannot change: the definition is AFTER, all
+    items take part, every container lies in one of them, and no object starts unplaced. In all other cases it moves
+    with the assignment. (With unequal capacities the mean of ``u`` can change even where it is kept constant;
+    Rebalancer does the same.)
 
-    *Bound* ``B``: ABSOLUTE ``average + upper_bound``, RELATIVE ``average · upper_bound``, RELATIVE_UTIL ``upper_bound``.
-    *Threshold* ``T = max(soft_upper_bound, B)``.
+    *Bound* ``B``: ABSOLUTE ``average + upper_bound``, RELATIVE ``average · upper_bound``, RELATIVE_UTIL
+    ``upper_bound``. *Threshold* ``T = max(soft_upper_bound, B)``.
 
-    - LINEAR ``Σ max(0, u − T) / n``; SQUARES ``Σ max(0, u² − T²) / n``, where negative numbers count as 0; MAX ``max(0, max u − T)``;
+    - LINEAR ``Σ max(0, u − T) / n``; SQUARES ``Σ max(0, u² − T²) / n``, where negative numbers count as 0; MAX
+      ``max(0, max u − T)``;
     - IDEAL ``Σ u² · c/A`` with ``A`` the mean of ``c``; with bound_type RELATIVE_UTIL, or without
       ignore_upper_bound_for_ideal_with_abs_or_rel_bound_types, ``Σ max(0, u² − B²) · c/A``;
     - RELATIVE_UTIL_VARIANCE ``Σ v² − (Σ v)²/n`` with ``v = max(0, u − B)``;
-    - LEGACY ``max(0, max z) + 0.001/n · Σ max(0, z)`` with ``z = u/average − upper_bound`` and the average ``ΣU/Σc`` of the start; where that is 0
-      the goal is the constant ``−upper_bound``.
+    - LEGACY ``max(0, max z) + 0.001/n · Σ max(0, z)`` with ``z = u/average − upper_bound`` and the average ``ΣU/Σc``
+      of the start; where that is 0 the goal is the constant ``−upper_bound``.
 
     Unplaced objects count in no item. While some objects start unplaced, the average grows as they are placed.
     """
@@ -88,7 +91,7 @@ class BalanceSpec(Spec):
     soft_upper_bound: Number | None = Field(None, description="Utilization that is fine in any case.")
     bound_type: BoundType = Field(
         BoundType.RELATIVE,
-        description="ABSOLUTE: upper_bound above the average; RELATIVE: upper_bound times the average; RELATIVE_UTIL: upper_bound itself.",
+        description="ABSOLUTE: average + upper_bound; RELATIVE: average · upper_bound; RELATIVE_UTIL: just it.",
     )
     formula: BalanceFormula = Field(BalanceFormula.LINEAR, description="How utilizations above the threshold add up.")
     filter: ItemFilter = Field(None, description="Which scope items.")
@@ -130,7 +133,9 @@ class BalanceSpec(Spec):
         if self.formula is BalanceFormula.MAX:
             return model.largest(utilization.relative(utilization.above(threshold)))
         if self.formula is BalanceFormula.SQUARES:
-            return utilization.squares_above(threshold, [Fraction(1, len(kept)) / capacity**2 for capacity in utilization.capacity])
+            return utilization.squares_above(
+                threshold, [Fraction(1, len(kept)) / capacity**2 for capacity in utilization.capacity]
+            )
         return model.total(utilization.above(threshold), utilization.per(Fraction(1, len(kept))))
 
     # -- the parts ----------------------------------------------------------------------------------------------------
@@ -176,7 +181,10 @@ class BalanceSpec(Spec):
         model = utilization.model
         size = mean(utilization.capacity)
         per = [1 / (capacity * size) for capacity in utilization.capacity]  # u² · c/A = U² / (c · A)
-        if self.bound_type is BoundType.RELATIVE_UTIL or not self.ignore_upper_bound_for_ideal_with_abs_or_rel_bound_types:
+        if (
+            self.bound_type is BoundType.RELATIVE_UTIL
+            or not self.ignore_upper_bound_for_ideal_with_abs_or_rel_bound_types
+        ):
             return utilization.squares_above(bound, per, signed=True)
         return model.total(model.square(utilization.amount), Param.of(per))
 
@@ -288,14 +296,18 @@ class _Utilization:
     def squares_above(self, threshold: Fraction | Cells, weight: Sequence[Fraction], *, signed: bool = False) -> Cells:
         """Return ``Σ weight · max(0, U² − (T·c)²)``; unless ``signed``, negative numbers count as 0.
 
-        Where neither is negative the square is ``h² + 2·T·c·h`` with ``h = max(0, U − T·c)``: exactly 0 up to the threshold, and convex.
+        Where neither is negative the square is ``h² + 2·T·c·h`` with ``h = max(0, U − T·c)``: exactly 0 up to the
+        threshold, and convex.
         """
         model = self.model
         if isinstance(threshold, Fraction) and (not signed or (threshold >= 0 and self.amount.low >= 0)):
             floor = max(Fraction(0), threshold)
             excess = self.above(floor)
             slope = [2 * floor * capacity * factor for capacity, factor in zip(self.capacity, weight, strict=True)]
-            parts = [(model.total(model.square(excess), Param.of(weight)), 1), (model.total(excess, Param.of(slope)), 1)]
+            parts = [
+                (model.total(model.square(excess), Param.of(weight)), 1),
+                (model.total(excess, Param.of(slope)), 1),
+            ]
             return model.linear(parts[:1] if not floor else parts)
         amount = self.amount if signed else model.hinge(self.amount)
         if isinstance(threshold, Fraction):

@@ -129,12 +129,15 @@ def _nested_faults(value: Any, annotation: Any, part: Part, spec: Spec, problem:
     if isinstance(value, Part):
         yield from reference_faults(value, spec, problem, path)
         return
-    arguments = getattr(_without_none(annotation), "__args__", ())
+    arguments: tuple[Any, ...] = getattr(_without_none(annotation), "__args__", ())
     if isinstance(value, tuple | list):
         marks = _marks(arguments[0]) if arguments else ()
         for position, entry in enumerate(value):
             for rule in marks:
                 yield from _ref_faults(rule, entry, part, spec, problem, (*path, position))
+            for rule in getattr(arguments[0], "__metadata__", ()) if arguments else ():
+                if isinstance(rule, LimitRule):
+                    yield from _limit_faults(rule, entry, part, spec, problem, (*path, position))
             yield from _nested_faults(entry, arguments[0] if arguments else None, part, spec, problem, (*path, position))
     elif isinstance(value, Mapping):
         marks = _marks(arguments[0]) if arguments else ()

@@ -21,6 +21,7 @@ from rebalancer.specs.fields import (
     Flag,
     ItemFilter,
     Limit,
+    LimitType,
     Name,
     Part,
     PartitionName,
@@ -61,7 +62,7 @@ class GroupUtilizationBound(Part):
         Limit, *limit_field("ABSOLUTE", unbounded=True, items=True, groups=True, pairs=True, raw=True)
     ] = Field(
         Limit(),
-        description="The values, plain amounts. Without is_default_limit_unbounded: false only named groups and items are bounded.",
+        description="Plain amounts; only of named groups and items unless is_default_limit_unbounded is false.",
     )
     aggregation_scope: Annotated[Name | None, Ref("scope")] = Field(
         None, description="Finer scope, nested in the spec's: a group's amount is first taken there, then summed."
@@ -79,22 +80,24 @@ class CapacitySpec(Spec):
 
     Notes
     -----
-    ``U(s)`` is the amount that counts in item ``s``, of a vector dimension its largest component, and ``T(s)`` its limit: the item's own or the
-    global one, RELATIVE times the item's capacity. ``A`` is the mean capacity of the filtered items, or 1 if that is 0. The excess is
+    ``U(s)`` is the amount that counts in item ``s``, of a vector dimension its largest component, and ``T(s)`` its
+    limit: the item's own or the global one, RELATIVE times the item's capacity. ``A`` is the mean capacity of the
+    filtered items, or 1 if that is 0. The excess is
 
     - MAX ``(U − T) / A``;
     - MIN ``(T − U) / A``, of items whose limit is not 0; with zero_allowed only where ``0 < U``.
 
-    DURING_AND_AFTER, DOUBLE_DURING (DURING, OLD) and DOUBLE_DURING_AND_AFTER (all three) are separate conditions against the same limit. With
-    use_legacy_formula each excess is divided by the item's own capacity; an item without capacity then has to stay empty under MAX,
-    counts plain amounts in the constraint, and is left out of the goal.
+    DURING_AND_AFTER, DOUBLE_DURING (DURING, OLD) and DOUBLE_DURING_AND_AFTER (all three) are separate conditions
+    against the same limit. With use_legacy_formula each excess is divided by the item's own capacity; an item without
+    capacity then has to stay empty under MAX, counts plain amounts in the constraint, and is left out of the goal.
 
-    Goal: ``Σ max(0, excess)`` over conditions and items. Constraint: one component per condition and item, excess ≤ 0. Where DURING is demanded,
-    AFTER is so only of the items whose DURING is broken at the start.
+    Goal: ``Σ max(0, excess)`` over conditions and items. Constraint: one component per condition and item, excess ≤
+    0. Where DURING is demanded, AFTER is so only of the items whose DURING is broken at the start.
 
-    With utilization_bound, ``U(s)`` is a sum over the groups of a disjoint partition, each amount first replaced by ``min(amount, value)``
-    (UPPER), or by ``max(amount, value)`` where it is positive (LOWER). If is_default_limit_unbounded is set to false every group is
-    replaced, and objects in no group stop counting; otherwise only groups with a value are, and everything else counts as usual.
+    With utilization_bound, ``U(s)`` is a sum over the groups of a disjoint partition, each amount first replaced by
+    ``min(amount, value)`` (UPPER), or by ``max(amount, value)`` where it is positive (LOWER). If
+    is_default_limit_unbounded is set to false every group is replaced, and objects in no group stop counting;
+    otherwise only groups with a value are, and everything else counts as usual.
 
     Without items the goal is 0 and the constraint holds. Unplaced objects are in no item.
     """
@@ -156,6 +159,15 @@ class CapacitySpec(Spec):
 
     def warnings(self, problem: Problem) -> Iterator[Fault]:
         yield from super().warnings(problem)
+        if self.utilization_bound is not None:
+            path = ("utilization_bound", "group_utilization_bound", "per_group_values", "type")
+            if self.utilization_bound.group_utilization_bound.per_group_values.type is LimitType.RELATIVE:
+                yield Fault(
+                    "raw-limit",
+                    "'per_group_values' are read as plain numbers: RELATIVE has no meaning here",
+                    path,
+                    "RELATIVE",
+                )
         if self.zero_allowed and self.bound is Bound.MAX:
             yield Fault(
                 "no-effect",

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from rebalancer.problem import Fault, Problem
-from rebalancer.specs.limits import kept_items
 from rebalancer.specs.fields import Filter
+from rebalancer.specs.limits import kept_items
 
 #: Names listed in one message.
 _LISTED = 5

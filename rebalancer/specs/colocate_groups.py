@@ -39,15 +39,16 @@ class ColocateGroupsSpec(Spec):
 
     Notes
     -----
-    The spread of group ``g`` is ``Σ_s weight(s) · [some of g is in s]`` over the filtered items, where "some of g" means that its amount of the
-    dimension is above 0. Its excess ``e(g)`` is ``spread − limit`` under MAX and ``limit − spread`` under MIN.
+    The spread of group ``g`` is ``Σ_s weight(s) · [some of g is in s]`` over the filtered items, where "some of g"
+    means that its amount of the dimension is above 0. Its excess ``e(g)`` is ``spread − limit`` under MAX and ``limit
+    − spread`` under MIN.
 
     - goal: ``Σ_g weight(g) · max(0, e(g))``, with squares ``Σ_g weight(g) · max(0, e(g))²``;
-    - constraint: one component per group, ``weight(g) · e(g) ≤ 0`` (squares: its violation is ``weight(g) · e(g)²``). A group of weight 0 is
-      not constrained; a negative weight turns the condition round.
+    - constraint: one component per group, ``weight(g) · e(g) ≤ 0`` (squares: its violation is ``weight(g) · e(g)²``).
+      A group of weight 0 is not constrained; a negative weight turns the condition round.
 
-    An empty group has a spread of 0: within every MAX limit, and below every positive MIN limit for ever. Unplaced objects are in no item. An
-    empty whitelist makes every spread 0.
+    An empty group has a spread of 0: within every MAX limit, and below every positive MIN limit for ever. Unplaced
+    objects are in no item. An empty whitelist makes every spread 0.
     """
 
     key: ClassVar[str] = "colocate_groups"

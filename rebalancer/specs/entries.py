@@ -44,7 +44,8 @@ class Constraint:
 
 def named(goals: list[Goal], constraints: list[Constraint]) -> tuple[list[Goal], list[Constraint]]:
     """Give every entry its name: its own, or ``<key>#<n>`` by position among the unnamed of that key, starting at 1."""
-    taken = {entry.name or entry.spec.name for entry in (*goals, *constraints)}
+    entries: list[Goal | Constraint] = [*goals, *constraints]
+    taken = {entry.name or entry.spec.name for entry in entries}
     counts: dict[str, int] = {}
 
     def name_of(entry: Goal | Constraint) -> str:

@@ -29,7 +29,7 @@ from rebalancer.specs.fields import (
     exact,
     limit_field,
 )
-from rebalancer.specs.limits import Limits, capacities, group_limits, group_sizes, kept_items
+from rebalancer.specs.limits import Limits, capacities, group_limits, group_sizes, kept_items, nested
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, Grid, ModelBuilder
@@ -58,25 +58,29 @@ class GroupCountSpec(Spec):
 
     Notes
     -----
-    ``n`` is the amount of group ``g`` that counts in item ``s``, and ``l`` its limit there: the most specific of pair, item, group and global
-    limit; RELATIVE to GROUP_SIZE it is multiplied by the group's total in the dimension, RELATIVE to SCOPE_ITEM_UTIL by the item's. The excess is
+    ``n`` is the amount of group ``g`` that counts in item ``s``, and ``l`` its limit there: the most specific of
+    pair, item, group and global limit; RELATIVE to GROUP_SIZE it is multiplied by the group's total in the dimension,
+    RELATIVE to SCOPE_ITEM_UTIL by the item's. The excess is
 
     - MAX: ``n − l``; MIN: ``l − n``; EXACT: both, each with components of its own;
     - MULTIPLE: how much is missing to the next multiple of ``l`` above ``n``; 0 is a multiple;
-    - MIN (or the MIN of EXACT) with zero_allowed: 1 if ``minimum_limit < n < l``, else 0. (Rebalancer leaves 0.00001 at both ends; here the comparison is exact.)
+    - MIN (or the MIN of EXACT) with zero_allowed: 1 if ``minimum_limit < n < l``, else 0. (Rebalancer leaves 0.00001
+      at both ends; here the comparison is exact.)
 
-    With SCOPE_ITEM_UTIL it is divided by the item's capacity. With squares it is replaced by ``(max(0, excess) / |g|)²``, where ``|g|`` is the
-    number of objects of the group; an empty group then contributes 0.
+    With SCOPE_ITEM_UTIL it is divided by the item's capacity. With squares it is replaced by ``(max(0, excess) /
+    |g|)²``, where ``|g|`` is the number of objects of the group; an empty group then contributes 0.
 
-    Goal: ``Σ max(0, excess)`` over groups and filtered items; DURING_AND_AFTER adds up both. Constraint: the excesses are ≤ 0. Plain MAX, MIN
-    and EXACT make one component per item out of its groups; under DEFAULT each group is still kept from getting worse on its own.
-    MULTIPLE, zero_allowed, STAYED and SCOPE_ITEM_UTIL make one component per item and group.
+    Goal: ``Σ max(0, excess)`` over groups and filtered items; DURING_AND_AFTER adds up both. Constraint: the excesses
+    are ≤ 0. Plain MAX, MIN and EXACT make one component per item out of its groups; under DEFAULT each group is still
+    kept from getting worse on its own. MULTIPLE, zero_allowed, STAYED and SCOPE_ITEM_UTIL make one component per item
+    and group.
 
     What a group totals in a dynamic dimension is what it would weigh in the item if all of it were there.
 
-    Unplaced objects count in no item, but they do count in the size of their group. No group can hold a MIN limit in more items than it has
-    objects for, and an empty group none. Where there is no limit (is_default_limit_unbounded), nothing is bounded. An item
-    whose capacity is 0 has to stay empty under a limit relative to SCOPE_ITEM_UTIL, and is left out of the goal.
+    Unplaced objects count in no item, but they do count in the size of their group. An empty group is below
+    every positive MIN limit for ever. Where there is no limit (is_default_limit_unbounded),
+    nothing is bounded. An item whose capacity is 0 has to stay empty under a limit relative to SCOPE_ITEM_UTIL, and
+    is left out of the goal.
     """
 
     key: ClassVar[str] = "group_count"
@@ -104,7 +108,7 @@ class GroupCountSpec(Spec):
     minimum_limit: Number = Field(0, description="With zero_allowed: up to this much of the group is fine, too.")
     limit_relative_to: LimitRelativeTo = Field(
         LimitRelativeTo.GROUP_SIZE,
-        description="What a RELATIVE limit is a fraction of. GROUP_SIZE: the group's total; SCOPE_ITEM_UTIL: all that the item holds.",
+        description="What a RELATIVE limit is a fraction of: the total of the group, or of all that the item holds.",
     )
     routing_config_for_limit: Name | None = Field(None, description="Not offered: limits relative to routing traffic.")
     filter: ItemFilter = Field(None, description="Which scope items.")
@@ -126,6 +130,11 @@ class GroupCountSpec(Spec):
             yield from dynamic_faults(
                 problem, f"{self.key} {self.definition.value}", "dimension", self.dimension, self.scope
             )
+        dynamic = problem.dimension(self.dimension).dynamic
+        relative = self.limit.type is LimitType.RELATIVE and not self._share
+        if relative and dynamic is not None and not nested(problem, self.scope, dynamic.scope):
+            message = f"{self.key} with a limit relative to GROUP_SIZE"
+            yield from dynamic_faults(problem, message, "dimension", self.dimension, self.scope)
         yield from self._combination_faults()
         if self.bound is GroupBound.MULTIPLE:
             yield from self._multiple_faults()
@@ -167,16 +176,16 @@ class GroupCountSpec(Spec):
             )
 
     def _multiple_faults(self) -> Iterator[Fault]:
-        stated = (
-            {("limit", "global_limit"): self.limit.global_limit} if not self.limit.is_default_limit_unbounded else {}
-        )
-        stated |= {("limit", "scope_item_limits", name): value for name, value in self.limit.scope_item_limits.items()}
-        stated |= {("limit", "group_limits", name): value for name, value in self.limit.group_limits.items()}
-        for item, values in self.limit.scope_item_to_group_limits.items():
-            stated |= {("limit", "scope_item_to_group_limits", item, name): value for name, value in values.items()}
+        limit = self.limit
+        stated: dict[Path, Any] = {} if limit.is_default_limit_unbounded else {("global_limit",): limit.global_limit}
+        stated.update({("scope_item_limits", name): value for name, value in limit.scope_item_limits.items()})
+        stated.update({("group_limits", name): value for name, value in limit.group_limits.items()})
+        for item, values in limit.scope_item_to_group_limits.items():
+            stated.update({("scope_item_to_group_limits", item, name): value for name, value in values.items()})
         for path, value in stated.items():
             if exact(value) <= 0:
-                yield Fault("out-of-range", f"a MULTIPLE needs a limit above 0, got {float(value):g}", path, value)
+                message = f"a MULTIPLE needs a limit above 0, got {float(value):g}"
+                yield Fault("out-of-range", message, ("limit", *path), value)
 
     def warnings(self, problem: Problem) -> Iterator[Fault]:
         yield from super().warnings(problem)
@@ -254,7 +263,7 @@ class GroupCountSpec(Spec):
     def _shared(
         self, model: ModelBuilder, metric: str, kept: IntArray, limits: Limits, offered: list[Fraction]
     ) -> list[Component]:
-        """Return amount against its share of what the item holds, relative to capacity; where that is 0 the item has to be empty."""
+        """Return amount against its share of what the item holds; without capacity the item has to be empty."""
         amount = model.amount(self.scope, self.dimension, metric, partition=self.partition_name, items=kept)
         held = model.amount(self.scope, self.dimension, metric, items=kept)
         if 0 in offered:

@@ -37,6 +37,15 @@ def capacities(problem: Problem, dimension: str, scope: str) -> tuple[ScopeDimen
     return capacity, [Fraction(value, capacity.scale) for value in capacity.values.tolist()]
 
 
+def offering(
+    problem: Problem, dimension: str, scope: str, chosen: Filter | None = None
+) -> tuple[IntArray, list[Fraction]]:
+    """Return the kept items that offer something of a dimension, and how much: those whose utilization is defined."""
+    _, offered = capacities(problem, dimension, scope)
+    kept = [item for item in kept_items(problem.scopes[scope].items, chosen).tolist() if offered[item]]
+    return np.array(kept, np.int64), [offered[item] for item in kept]
+
+
 def mean(values: Sequence[Fraction]) -> Fraction:
     """Return the mean, or 1 where there is nothing or it would be 0: what violations are measured in."""
     average = sum(values, Fraction(0)) / len(values) if values else Fraction(0)
@@ -44,7 +53,7 @@ def mean(values: Sequence[Fraction]) -> Fraction:
 
 
 def item_limits(limit: Limit, names: Names, base: Sequence[Fraction] | None) -> list[Bound]:
-    """Return the limit of each scope item, times ``base`` (its capacity) if the limit is RELATIVE and a base is given; None: no limit."""
+    """Return the limit of each scope item (None: none); a RELATIVE one times ``base``, its capacity, if given."""
     relative = base is not None and limit.type.value == "RELATIVE"
     own = {name: exact(value) for name, value in limit.scope_item_limits.items()}
     default = exact(limit.global_limit)
@@ -104,7 +113,7 @@ class Limits:
         )
 
     def at_most(self, cells: Cells) -> Param:
-        """Return the limits as upper bounds of ``cells``: where there is none, or none that can be reached, the first number out of reach."""
+        """Return the limits as upper bounds of ``cells``: at most the first number that these cannot reach."""
         most = (cells.high + 1) * cells.unit
         return self.param(lambda limit: most if limit is None else min(limit, most))
 
@@ -134,6 +143,26 @@ class Limits:
             limit = own[key] if key in own else rows[group][column]
             exceptions[key] = None if limit is None else limit * special.get(key, base[group])
         return replace(self, table=table, keys=np.array(list(exceptions), np.int64), values=list(exceptions.values()))
+
+    def times_items(self, factors: Sequence[Fraction]) -> Limits:
+        """Return the limits times a factor of each item."""
+        column = [0] * self.items if self.column is None else self.column.tolist()
+        pairs = dict.fromkeys(zip(column, factors, strict=True))
+        place = {pair: position for position, pair in enumerate(pairs)}
+        table: list[list[Bound]] = [
+            [None if (limit := row[old]) is None else limit * factor for old, factor in pairs] for row in self.table
+        ]
+        values: list[Bound] = [
+            None if limit is None else limit * factors[key % self.items]
+            for key, limit in zip(self.keys.tolist(), self.values, strict=True)
+        ]
+        spread = np.array([place[pair] for pair in zip(column, factors, strict=True)], np.int64)
+        return replace(self, table=table, column=spread, values=values)
+
+    def with_exceptions(self, keys: IntArray, values: Sequence[Fraction]) -> Limits:
+        """Return the limits with others for some ``group * items + item``."""
+        own = dict(zip(self.keys.tolist(), self.values, strict=True)) | dict(zip(keys.tolist(), values, strict=True))
+        return replace(self, keys=np.array(sorted(own), np.int64), values=[own[key] for key in sorted(own)])
 
     def shown(self, absent: float) -> Grid:
         """Return the limits as float64 for reports, with ``absent`` where there is none."""
@@ -196,7 +225,7 @@ def group_limits(limit: Limit, groups: Names, items: Names, kept: IntArray | Non
 def group_sizes(
     problem: Problem, partition: str, dimension: str, scope: str, kept: IntArray
 ) -> tuple[list[Fraction], IntArray, list[Fraction]]:
-    """Return what each group weighs if all of it is in an item: by group, but for the exceptions that a dynamic dimension makes.
+    """Return what each group weighs if all of it is in an item: by group, with the exceptions of a dynamic dimension.
 
     Returns
     -------
@@ -242,7 +271,7 @@ def group_sizes(
 
 
 def outer_items(problem: Problem, inner: str, outer: str) -> IntArray:
-    """Return the item of ``outer`` that contains each item of ``inner``, -1 where none does (or it has no containers)."""
+    """Return the item of ``outer`` around each item of ``inner``, -1 where there is none (or no container in it)."""
     inside, around = problem.scopes[inner].item_of[:-1], problem.scopes[outer].item_of[:-1]
     out = np.full(len(problem.scopes[inner].items), -1, np.int64)
     known = inside >= 0

@@ -30,16 +30,18 @@ class MinimizeMovementSpec(Spec):
 
     Notes
     -----
-    An object has moved if it is not in the scope item where it began. What arrives in item ``s`` is ``NEW(s)``, in the given dimension; what
-    leaves the scope altogether (to a container that is in no item, or to no container) is ``NEW(out)``. The value is
+    An object has moved if it is not in the scope item where it began. What arrives in item ``s`` is ``NEW(s)``, in
+    the given dimension; what leaves the scope altogether (to a container that is in no item, or to no container) is
+    ``NEW(out)``. The value is
 
     - do_not_normalize: ``Σ_s NEW(s) + NEW(out)``; with an allowance ``a``, ``max(0, value − a)``;
     - otherwise: ``(Σ_s NEW(s) / capacity(s) + NEW(out)) / number of items``, times 0.001 with magic_scaling.
 
     Goal: the value. Constraint: one component, value ≤ 0 (that is, ≤ the allowance).
 
-    Placing an object that began unplaced is no movement; taking a placed one out is. A move in progress counts: it arrives where it goes. Items
-    with a capacity of 0 are left out of a normalised goal; in the constraint, what arrives there counts as it is.
+    Placing an object that began unplaced is no movement; taking a placed one out is. A move in progress counts: it
+    arrives where it goes. Items with a capacity of 0 are left out of a normalised goal; in the constraint, what
+    arrives there counts as it is.
     """
 
     key: ClassVar[str] = "minimize_movement"
@@ -104,7 +106,7 @@ class MinimizeMovementSpec(Spec):
         unit: Fraction,
         factor: Fraction,
     ) -> Cells:
-        """Return the same where every item counts alike: what there is less what is still at home, which needs no cell per item."""
+        """Return the same where every item counts alike: all there is less what is at home, without a cell per item."""
         at_home = model.located(
             item_of, item_of[model.problem.origin[placed]], placed, [unit * value for value in weight.tolist()]
         )

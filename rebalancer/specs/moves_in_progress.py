@@ -30,14 +30,14 @@ class MoveInProgress(Part):
 class MovesInProgressSpec(Spec):
     """State which objects are on their way already, and where to.
 
-    This is a fact, not a wish: a listed object stands at its destination from the start and stays there, whatever the policy. Its source
-    remembers it: there it counts as having been initially, so that the source has a departure, the destination an arrival, and both hold the
-    object "during" the transition. The moves are no part of the answer.
+    This is a fact, not a wish: a listed object stands at its destination from the start and stays there, whatever the
+    policy. Its source remembers it: there it counts as having been initially, so that the source has a departure, the
+    destination an arrival, and both hold the object "during" the transition. The moves are no part of the answer.
 
     Notes
     -----
-    Constraint: one component, the number of listed objects that are not at their destination; always HARD.
-    Two destinations for one object are an error; the same one twice is not. An unplaced object may be on its way, too.
+    Constraint: one component, the number of listed objects that are not at their destination; always HARD. Two
+    destinations for one object are an error; the same one twice is not. An unplaced object may be on its way, too.
     """
 
     key: ClassVar[str] = "moves_in_progress"

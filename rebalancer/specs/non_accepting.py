@@ -20,9 +20,9 @@ class NonAcceptingSpec(Spec):
 
     Notes
     -----
-    Constraint: one component per listed item, the number of objects that are in the item and did not begin there. A move between two
-    containers of one item is no arrival. Placing an unplaced object is one, and so is a move in progress, which may break the constraint from
-    the start. An item listed twice counts once.
+    Constraint: one component per listed item, the number of objects that are in the item and did not begin there. A
+    move between two containers of one item is no arrival. Placing an unplaced object is one, and so is a move in
+    progress, which may break the constraint from the start. An item listed twice counts once.
     """
 
     key: ClassVar[str] = "non_accepting"

@@ -37,4 +37,4 @@ class PlacedSpec(Spec):
         placed = problem.scopes[PLACED_SCOPE].item_of if PLACED_SCOPE in problem.scopes else np.append(np.zeros(len(problem.containers), np.int32), np.int32(1))
         inside = np.where(placed == 0, np.int32(0), np.int32(-1))
         tally = model.custom_tally(np.arange(len(objects)), objects, len(objects), inside, 1)
-        return [Component(model.linear([(tally, -1)], 1))]
+        return [Component(model.linear([(tally, -1)], 1), group_index=objects, group_names=problem.objects)]

@@ -18,11 +18,15 @@ BUILT_IN = {
     "capacity": "rebalancer.specs.capacity:CapacitySpec",
     "colocate_groups": "rebalancer.specs.colocate_groups:ColocateGroupsSpec",
     "group_count": "rebalancer.specs.group_count:GroupCountSpec",
+    "group_dependency": "rebalancer.specs.group_dependency:GroupDependencySpec",
+    "largest_group_movement": "rebalancer.specs.largest_group_movement:LargestGroupMovementSpec",
+    "leftover_ratio": "rebalancer.specs.leftover_ratio:LeftoverRatioSpec",
     "minimize_movement": "rebalancer.specs.minimize_movement:MinimizeMovementSpec",
     "moves_in_progress": "rebalancer.specs.moves_in_progress:MovesInProgressSpec",
     "non_accepting": "rebalancer.specs.non_accepting:NonAcceptingSpec",
     "placed": "rebalancer.specs.placed:PlacedSpec",
     "to_free": "rebalancer.specs.to_free:ToFreeSpec",
+    "transition_cost": "rebalancer.specs.transition_cost:TransitionCostSpec",
 }
 
 _registered: dict[str, type[Spec]] = {}

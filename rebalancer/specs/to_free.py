@@ -37,11 +37,11 @@ class ToFreeSpec(Spec):
 
     - goal, MINIMIZE_TOTAL_UTILIZATION: ``Σ_c U(c)`` over the listed containers, not relative to anything;
     - goal, MINIMIZE_OCCUPIED_CONTAINERS: how many of them have ``U(c) > 0``;
-    - constraint (MINIMIZE_TOTAL_UTILIZATION only): two components per listed container, ``U(c) ≤ 0`` and "what arrived in ``c`` ≤ 0".
-      So a container that is still being emptied may not receive anything either.
+    - constraint (MINIMIZE_TOTAL_UTILIZATION only): two components per listed container, ``U(c) ≤ 0`` and "what
+      arrived in ``c`` ≤ 0". So a container that is still being emptied may not receive anything either.
 
-    Objects that weigh nothing in the dimension may stay. Unplaced objects are in no container; placing one counts as an arrival.
-    Without containers the goal is 0 and the constraint holds. A container listed twice counts once.
+    Objects that weigh nothing in the dimension may stay. Unplaced objects are in no container; placing one counts as
+    an arrival. Without containers the goal is 0 and the constraint holds. A container listed twice counts once.
     """
 
     key: ClassVar[str] = "to_free"
@@ -52,7 +52,7 @@ class ToFreeSpec(Spec):
     )
     formula: FreeFormula = Field(
         FreeFormula.MINIMIZE_TOTAL_UTILIZATION,
-        description="MINIMIZE_TOTAL_UTILIZATION: what is left in them; MINIMIZE_OCCUPIED_CONTAINERS: how many are not empty (goal only).",
+        description="What is left in them, or (goal only) how many of them are not empty.",
     )
 
     def goal(self, model: ModelBuilder) -> Cells:

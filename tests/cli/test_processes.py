@@ -3,11 +3,12 @@
 import json
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import SCENARIO, process, written
+from tests.cli.commands import ROOT, SCENARIO, process, written
 
 #: An engine that reports an improvement, then searches until it is told to stop.
 ENDLESS = """
@@ -97,3 +98,23 @@ def wait_for(text: str, running: "subprocess.Popen[str]") -> None:
         if text in line:
             return
     raise AssertionError(f"the command ended without {text!r}")
+
+
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("options", [["--quiet"], ["--quiet", "--json"], ["--no-such-option", "--json"]], ids=" ".join)
+def test_a_full_disk_behind_stdout_is_one_line(tmp_path: Path, options: list[str]) -> None:
+    path = written(tmp_path, SCENARIO)
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rebalancer.cli", "solve", path, *options],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "error[unwritable-output]: cannot write to standard output: No space left on device\n"

@@ -17,7 +17,7 @@ def test_check_says_what_is_there(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0] == f"{path} is valid"
-    assert "tasks        3" in lines
+    assert "task         3" in lines
     assert "constraints  fits (DEFAULT)" in lines
     assert "goals        moves (weight 1, position 0)" in lines
 

@@ -7,7 +7,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from rebalancer.model import Cells, CellValues, Extremum, Family, Function, Gather, Gathering, Map, Param, Reduce, Tally, evaluate_cells
+from rebalancer.model import (
+    Cells,
+    CellValues,
+    Extremum,
+    Family,
+    Function,
+    Gather,
+    Gathering,
+    Map,
+    Param,
+    Reduce,
+    Tally,
+    evaluate_cells,
+)
 from rebalancer.problem import Problem
 
 Table = list[list[Fraction]]
@@ -29,7 +42,10 @@ def exact(problem: Problem, cells: Cells, assignment: np.ndarray) -> Table:
         return [[sources[0][group][item] for group, item in zip(cells.group, cells.item, strict=True)]]
     if isinstance(cells, Extremum):
         pick = max if cells.largest_of else min
-        return [[pick(source[group][item] for source in sources) for item in range(cells.items)] for group in range(cells.groups)]
+        return [
+            [pick(source[group][item] for source in sources) for item in range(cells.items)]
+            for group in range(cells.groups)
+        ]
     assert isinstance(cells, Reduce)
     return _reduce(cells, sources[0])
 
@@ -52,7 +68,11 @@ def _tally(problem: Problem, tally: Tally, assignment: np.ndarray) -> Table:
         else:
             place = int(tally.dynamic_item[container])
             listed = dict(zip(tally.dynamic.key.tolist(), tally.dynamic.value.tolist(), strict=True))
-            weight = listed.get(place * len(problem.objects) + member, tally.dynamic.default) if place >= 0 else tally.dynamic.default
+            weight = (
+                listed.get(place * len(problem.objects) + member, tally.dynamic.default)
+                if place >= 0
+                else tally.dynamic.default
+            )
         out[group][item] += weight * tally.unit
     return out
 
@@ -84,10 +104,17 @@ def _reduce(cells: Reduce, source: Table) -> Table:
     coef = numbers(cells.exact_coef, cells.source.groups, cells.source.items)
     for group, row in enumerate(source):
         for item, value in enumerate(row):
-            to = (0 if cells.group_map is None else cells.group_map[group], 0 if cells.item_map is None else cells.item_map[item])
+            to = (
+                0 if cells.group_map is None else cells.group_map[group],
+                0 if cells.item_map is None else cells.item_map[item],
+            )
             if min(to) >= 0:
                 found[to[0]][to[1]].append(value * coef[group][item])
-    combine = {Gathering.SUM: sum, Gathering.MAX: lambda v: max(v, default=Fraction(0)), Gathering.MIN: lambda v: min(v, default=Fraction(0))}[cells.how]
+    combine = {
+        Gathering.SUM: sum,
+        Gathering.MAX: lambda v: max(v, default=Fraction(0)),
+        Gathering.MIN: lambda v: min(v, default=Fraction(0)),
+    }[cells.how]
     return [[Fraction(combine(values)) for values in row] for row in found]
 
 

@@ -11,11 +11,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rebalancer.model import Cells, CellValues, METRICS, ModelBuilder, Param, Tally, evaluate, evaluate_cells, floats_of, grid
+from rebalancer.model import (
+    METRICS,
+    Cells,
+    CellValues,
+    ModelBuilder,
+    Param,
+    Tally,
+    evaluate,
+    evaluate_cells,
+    floats_of,
+    grid,
+)
 from rebalancer.problem import Problem, ProblemBuilder
 from tests.model.exact import exact, integers
 
-NUMBERS = st.sampled_from([Fraction(n, d) for n in (-3, -1, 0, 1, 2, 7) for d in (1, 2, 3, 7)] + [Fraction(10**9 + 7, 3), Fraction(1, 10**9 + 9)])
+NUMBERS = st.sampled_from(
+    [Fraction(n, d) for n in (-3, -1, 0, 1, 2, 7) for d in (1, 2, 3, 7)]
+    + [Fraction(10**9 + 7, 3), Fraction(1, 10**9 + 9)]
+)
 POSITIVE = NUMBERS.filter(lambda value: value > 0)
 
 
@@ -33,9 +47,13 @@ def problems(draw: st.DrawFn) -> Problem:
     amounts = st.sampled_from([0, 1, 2, 5, -1, 0.5, 3.25])
     builder.add_object_dimension("cpu", {task: draw(amounts) * size for task in tasks})
     builder.add_object_dimension("vec", {task: [draw(amounts), draw(amounts)] for task in tasks})
-    builder.add_dynamic_object_dimension("net", "rack", {"r0": {task: draw(amounts) for task in tasks if draw(st.booleans())}}, draw(amounts))
+    builder.add_dynamic_object_dimension(
+        "net", "rack", {"r0": {task: draw(amounts) for task in tasks if draw(st.booleans())}}, draw(amounts)
+    )
     racks = [draw(st.sampled_from(["r0", "r1", None])) for _ in hosts]
-    builder.add_scope("rack", {rack: [h for h, r in zip(hosts, racks, strict=True) if r == rack] for rack in ("r0", "r1")})
+    builder.add_scope(
+        "rack", {rack: [h for h, r in zip(hosts, racks, strict=True) if r == rack] for rack in ("r0", "r1")}
+    )
     builder.add_partition("job", {job: [task for task in tasks if draw(st.booleans())] for job in ("j0", "j1", "j2")})
     return builder.build()
 
@@ -75,7 +93,9 @@ def formulas(draw: st.DrawFn) -> tuple[Problem, ModelBuilder, Cells, np.ndarray]
     dimension, partition = draw(st.sampled_from(["cpu", "vec", "net", ""])), draw(st.sampled_from([None, "job"]))
     items = None
     if draw(st.booleans()):
-        items = np.array(sorted(draw(st.sets(st.integers(0, len(problem.scopes[scope].items) - 1), min_size=1))), np.int64)
+        items = np.array(
+            sorted(draw(st.sets(st.integers(0, len(problem.scopes[scope].items) - 1), min_size=1))), np.int64
+        )
     cells = model.amount(scope, dimension, metric, partition=partition, items=items)
     for _ in range(draw(st.integers(0, 4))):
         cells = grown(draw, model, cells)
@@ -102,7 +122,9 @@ def test_integers_are_within_their_error_and_range(case: tuple[Problem, ModelBui
         for group in range(cells.groups):
             for item in range(cells.items):
                 assert abs(int(known[group, item]) * cells.unit - true[group][item]) <= cells.error
-                assert abs(shown[group, item] - float(true[group][item])) <= 1e-9 * (1 + abs(float(true[group][item]))) + float(cells.error)
+                assert abs(shown[group, item] - float(true[group][item])) <= 1e-9 * (
+                    1 + abs(float(true[group][item]))
+                ) + float(cells.error)
 
 
 @given(formulas())
@@ -187,7 +209,12 @@ def test_a_table_of_placements() -> None:
     problem = world()
     model = ModelBuilder(problem)
     scope = problem.scopes["rack"]
-    cells = model.located(scope.item_of, np.array([0, 1, 1, 0]), np.array([0, 0, 0, 2]), [Fraction(1, 3), Fraction(5), Fraction(-2), Fraction(7)])
+    cells = model.located(
+        scope.item_of,
+        np.array([0, 1, 1, 0]),
+        np.array([0, 0, 0, 2]),
+        [Fraction(1, 3), Fraction(5), Fraction(-2), Fraction(7)],
+    )
     assert integers(problem, cells, MOVED)[0, 0] * cells.unit == 3
     assert integers(problem, cells, problem.initial)[0, 0] * cells.unit == Fraction(22, 3)
     assert (cells.low * cells.unit, cells.high * cells.unit) == (0, 10)
@@ -213,7 +240,9 @@ def test_thresholds_are_exact() -> None:
     problem = builder.build()
     model = ModelBuilder(problem)
     amount = model.amount("host", "cpu")
-    assert integers(problem, model.step(model.linear([(amount, 1)], Fraction(-3, 10))), problem.initial).tolist() == [[0, 0]]
+    assert integers(problem, model.step(model.linear([(amount, 1)], Fraction(-3, 10))), problem.initial).tolist() == [
+        [0, 0]
+    ]
     just_below = Fraction(3, 10) - Fraction(1, 10**40)
     assert integers(problem, model.step(model.linear([(amount, 1)], -just_below)), problem.initial).tolist() == [[1, 0]]
 

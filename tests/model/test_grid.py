@@ -42,7 +42,9 @@ def some_grid(draw: st.DrawFn, groups: int, items: int) -> Grid:
         columns = draw(st.integers(1, 3))
         column = np.array(draw(st.lists(st.integers(0, columns - 1), min_size=items, max_size=items)), np.int64)
     numbers = st.integers(-4, 4)
-    table = np.array(draw(st.lists(numbers, min_size=rows * columns, max_size=rows * columns)), np.int64).reshape(rows, columns)
+    table = np.array(draw(st.lists(numbers, min_size=rows * columns, max_size=rows * columns)), np.int64).reshape(
+        rows, columns
+    )
     keys = sorted(draw(st.sets(st.integers(0, groups * items - 1), max_size=6))) if groups * items else []
     values = draw(st.lists(numbers, min_size=len(keys), max_size=len(keys)))
     return Grid(groups, items, table, column, np.array(keys, np.int64), np.array(values, np.int64))

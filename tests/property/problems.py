@@ -21,7 +21,12 @@ OFFERS = st.sampled_from([0, 2, 3, 5, 7, 2.5])
 DIMENSIONS = st.sampled_from(["cpu", "mem", ""])
 SCOPES = st.sampled_from(["host", "rack"])
 SMALL = st.sampled_from([0, 1, 2, 0.5])
-LIMITS = st.one_of(SMALL, st.builds(lambda kind, value: {"type": kind, "global_limit": value}, st.sampled_from(["ABSOLUTE", "RELATIVE"]), SMALL))
+LIMITS = st.one_of(
+    SMALL,
+    st.builds(
+        lambda kind, value: {"type": kind, "global_limit": value}, st.sampled_from(["ABSOLUTE", "RELATIVE"]), SMALL
+    ),
+)
 
 
 @st.composite
@@ -41,7 +46,9 @@ def worlds(draw: st.DrawFn, objects: int = 5, containers: int = 3) -> Problem:
         builder.add_scope_dimension(dimension, "host", {host: draw(OFFERS) for host in hosts})
         builder.add_scope_dimension(dimension, "rack", {rack: draw(OFFERS) for rack in ("r0", "r1")})
     builder.add_object_dimension("vec", {task: [draw(AMOUNTS), draw(AMOUNTS)] for task in tasks})
-    builder.add_dynamic_object_dimension("net", "rack", {"r0": {task: draw(AMOUNTS) for task in tasks}}, default=draw(SMALL))
+    builder.add_dynamic_object_dimension(
+        "net", "rack", {"r0": {task: draw(AMOUNTS) for task in tasks}}, default=draw(SMALL)
+    )
     racks: dict[str, list[str]] = {"r0": [], "r1": []}
     for host in hosts:
         rack = draw(st.sampled_from(["r0", "r1", None]))
@@ -53,7 +60,9 @@ def worlds(draw: st.DrawFn, objects: int = 5, containers: int = 3) -> Problem:
 
 
 def _spec(key: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Spec]:
-    return st.fixed_dictionaries(fields).map(lambda given: registry.get(key).model_validate({k: v for k, v in given.items() if v is not None}))
+    return st.fixed_dictionaries(fields).map(
+        lambda given: registry.get(key).model_validate({k: v for k, v in given.items() if v is not None})
+    )
 
 
 def specs(problem: Problem) -> st.SearchStrategy[Spec]:
@@ -65,29 +74,120 @@ def specs(problem: Problem) -> st.SearchStrategy[Spec]:
     hosts_only = st.just("host")
     weights = st.sampled_from([1, 2, 0.5])
     return st.one_of(
-        _spec("capacity", scope=SCOPES, dimension=st.sampled_from(["cpu", "mem", "", "vec", "net"]), bound=st.sampled_from(["MAX", "MIN"]), limit=LIMITS,
-              definition=st.sampled_from(["AFTER", "DURING", "DURING_AND_AFTER", "DOUBLE_DURING", "DOUBLE_DURING_AND_AFTER", "NEW", "OLD", "MOVED_DATA"])),
-        _spec("capacity", scope=hosts_only, dimension=DIMENSIONS, bound=st.just("MIN"), limit=LIMITS, zero_allowed=flag, filter=filters),
-        _spec("group_count", scope=SCOPES, partition_name=st.just("job"), dimension=DIMENSIONS, definition=st.sampled_from(["AFTER", "DURING", "DURING_AND_AFTER", "STAYED"]),
-              bound=st.sampled_from(["MAX", "MIN", "EXACT", "MULTIPLE"]), limit=st.one_of(st.sampled_from([1, 2, 0.5]), st.just({"type": "RELATIVE", "global_limit": 0.5}))),
-        _spec("group_count", scope=SCOPES, partition_name=st.just("job"), bound=st.sampled_from(["MAX", "MIN"]), limit=SMALL, squares=flag),
-        _spec("group_count", scope=hosts_only, partition_name=st.just("job"), bound=st.just("MIN"), limit=st.sampled_from([2, 3]), zero_allowed=st.just(True),
-              minimum_limit=st.sampled_from([0, 1])),
-        _spec("balance", scope=SCOPES, dimension=DIMENSIONS.filter(bool), formula=st.sampled_from(["LINEAR", "SQUARES", "MAX", "IDEAL", "RELATIVE_UTIL_VARIANCE"]),
-              bound_type=st.sampled_from(["RELATIVE", "ABSOLUTE", "RELATIVE_UTIL"]), upper_bound=st.sampled_from([0, 1, 0.5]), fix_average_to_initial=flag,
-              definition=st.sampled_from(["AFTER", "DURING", "NEW", "OLD"])),
-        _spec("to_free", containers=some_hosts, dimension=st.sampled_from(["cpu", None]),
-              formula=st.sampled_from(["MINIMIZE_TOTAL_UTILIZATION", "MINIMIZE_OCCUPIED_CONTAINERS"])),
+        _spec(
+            "capacity",
+            scope=SCOPES,
+            dimension=st.sampled_from(["cpu", "mem", "", "vec", "net"]),
+            bound=st.sampled_from(["MAX", "MIN"]),
+            limit=LIMITS,
+            definition=st.sampled_from(
+                [
+                    "AFTER",
+                    "DURING",
+                    "DURING_AND_AFTER",
+                    "DOUBLE_DURING",
+                    "DOUBLE_DURING_AND_AFTER",
+                    "NEW",
+                    "OLD",
+                    "MOVED_DATA",
+                ]
+            ),
+        ),
+        _spec(
+            "capacity",
+            scope=hosts_only,
+            dimension=DIMENSIONS,
+            bound=st.just("MIN"),
+            limit=LIMITS,
+            zero_allowed=flag,
+            filter=filters,
+        ),
+        _spec(
+            "group_count",
+            scope=SCOPES,
+            partition_name=st.just("job"),
+            dimension=DIMENSIONS,
+            definition=st.sampled_from(["AFTER", "DURING", "DURING_AND_AFTER", "STAYED"]),
+            bound=st.sampled_from(["MAX", "MIN", "EXACT", "MULTIPLE"]),
+            limit=st.one_of(st.sampled_from([1, 2, 0.5]), st.just({"type": "RELATIVE", "global_limit": 0.5})),
+        ),
+        _spec(
+            "group_count",
+            scope=SCOPES,
+            partition_name=st.just("job"),
+            bound=st.sampled_from(["MAX", "MIN"]),
+            limit=SMALL,
+            squares=flag,
+        ),
+        _spec(
+            "group_count",
+            scope=hosts_only,
+            partition_name=st.just("job"),
+            bound=st.just("MIN"),
+            limit=st.sampled_from([2, 3]),
+            zero_allowed=st.just(True),
+            minimum_limit=st.sampled_from([0, 1]),
+        ),
+        _spec(
+            "balance",
+            scope=SCOPES,
+            dimension=DIMENSIONS.filter(bool),
+            formula=st.sampled_from(["LINEAR", "SQUARES", "MAX", "IDEAL", "RELATIVE_UTIL_VARIANCE"]),
+            bound_type=st.sampled_from(["RELATIVE", "ABSOLUTE", "RELATIVE_UTIL"]),
+            upper_bound=st.sampled_from([0, 1, 0.5]),
+            fix_average_to_initial=flag,
+            definition=st.sampled_from(["AFTER", "DURING", "NEW", "OLD"]),
+        ),
+        _spec(
+            "to_free",
+            containers=some_hosts,
+            dimension=st.sampled_from(["cpu", None]),
+            formula=st.sampled_from(["MINIMIZE_TOTAL_UTILIZATION", "MINIMIZE_OCCUPIED_CONTAINERS"]),
+        ),
         _spec("non_accepting", scope=hosts_only, items=some_hosts),
-        _spec("avoid_assignments", scope=hosts_only, assignments=st.lists(st.fixed_dictionaries({"object": tasks, "scope_items": some_hosts}), max_size=2)),
+        _spec(
+            "avoid_assignments",
+            scope=hosts_only,
+            assignments=st.lists(st.fixed_dictionaries({"object": tasks, "scope_items": some_hosts}), max_size=2),
+        ),
         _spec("avoid_moving", objects=some_tasks),
-        _spec("minimize_movement", scope=st.sampled_from(["", "host", "rack"]), dimension=DIMENSIONS, do_not_normalize=flag, magic_scaling=flag),
-        _spec("minimize_movement", dimension=DIMENSIONS, do_not_normalize=st.just(True), allowance=st.sampled_from([1, 0.5])),
-        _spec("assignment_affinities", scope=hosts_only,
-              affinities=st.lists(st.fixed_dictionaries({"object_name": tasks, "scope_item_name": hosts, "affinity": st.sampled_from([1, -2, 0.5])}), max_size=3)),
-        _spec("colocate_groups", scope=SCOPES, partition_name=st.just("job"), bound=st.sampled_from(["MAX", "MIN"]), limits=st.sampled_from([1, 2]), squares=flag,
-              group_to_weight=st.just({"j0": 2}), scope_item_weights=st.none()),
-        _spec("moves_in_progress", moves=st.lists(st.fixed_dictionaries({"obj_name": tasks, "to_container": hosts}), max_size=1)),
+        _spec(
+            "minimize_movement",
+            scope=st.sampled_from(["", "host", "rack"]),
+            dimension=DIMENSIONS,
+            do_not_normalize=flag,
+            magic_scaling=flag,
+        ),
+        _spec(
+            "minimize_movement",
+            dimension=DIMENSIONS,
+            do_not_normalize=st.just(True),
+            allowance=st.sampled_from([1, 0.5]),
+        ),
+        _spec(
+            "assignment_affinities",
+            scope=hosts_only,
+            affinities=st.lists(
+                st.fixed_dictionaries(
+                    {"object_name": tasks, "scope_item_name": hosts, "affinity": st.sampled_from([1, -2, 0.5])}
+                ),
+                max_size=3,
+            ),
+        ),
+        _spec(
+            "colocate_groups",
+            scope=SCOPES,
+            partition_name=st.just("job"),
+            bound=st.sampled_from(["MAX", "MIN"]),
+            limits=st.sampled_from([1, 2]),
+            squares=flag,
+            group_to_weight=st.just({"j0": 2}),
+            scope_item_weights=st.none(),
+        ),
+        _spec(
+            "moves_in_progress",
+            moves=st.lists(st.fixed_dictionaries({"obj_name": tasks, "to_container": hosts}), max_size=1),
+        ),
         _spec("placed", objects=st.one_of(st.none(), some_tasks)),
         weights.flatmap(lambda _: _spec("placed")),
     )
@@ -103,8 +203,14 @@ def models(draw: st.DrawFn, objects: int = 5, containers: int = 3) -> Model:
         if spec.is_goal() and not check_entries(problem, [entry], []):
             goals.append(entry)
     for spec in draw(st.lists(specs(problem), max_size=3)):
-        demand = Constraint(spec, None, draw(st.sampled_from(list(Policy))), Fraction(draw(st.sampled_from([1, 100]))), Fraction(draw(st.sampled_from([0, 10000]))),
-                            draw(st.integers(0, 1)))
+        demand = Constraint(
+            spec,
+            None,
+            draw(st.sampled_from(list(Policy))),
+            Fraction(draw(st.sampled_from([1, 100]))),
+            Fraction(draw(st.sampled_from([0, 10000]))),
+            draw(st.integers(0, 1)),
+        )
         if spec.is_constraint() and not check_entries(problem, [], [demand]):
             constraints.append(demand)
     return compile_model(problem, goals, constraints)

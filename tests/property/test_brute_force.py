@@ -50,5 +50,9 @@ def test_the_answer_is_never_worse_than_a_feasible_start_and_moves_as_little_as_
     initial = model.problem.initial
     score, start = model.evaluate(answer.assignment), model.evaluate(initial)
     assert not start.feasible or score.integers <= start.integers
-    equal = [assignment for assignment in every_assignment(model.problem) if (other := model.evaluate(assignment)).feasible and other.integers == score.integers]
+    equal = [
+        assignment
+        for assignment in every_assignment(model.problem)
+        if (other := model.evaluate(assignment)).feasible and other.integers == score.integers
+    ]
     assert (answer.assignment != initial).sum() == min((assignment != initial).sum() for assignment in equal)

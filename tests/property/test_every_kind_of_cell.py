@@ -21,12 +21,35 @@ def formulas(draw: st.DrawFn) -> tuple[ModelBuilder, Cells]:
     factor = st.sampled_from([Fraction(1), Fraction(-1), Fraction(1, 3), Fraction(5, 2)])
 
     def leaf() -> Cells:
-        return model.amount(draw(st.sampled_from(["host", "rack"])), draw(st.sampled_from(["cpu", "mem", ""])), draw(st.sampled_from(["AFTER", "DURING", "NEW"])),
-                            partition=draw(st.sampled_from([None, "job"])))
+        return model.amount(
+            draw(st.sampled_from(["host", "rack"])),
+            draw(st.sampled_from(["cpu", "mem", ""])),
+            draw(st.sampled_from(["AFTER", "DURING", "NEW"])),
+            partition=draw(st.sampled_from([None, "job"])),
+        )
 
     cells = leaf()
     for _ in range(draw(st.integers(1, 3))):
-        kind = draw(st.sampled_from(["linear", "hinge", "step", "square", "ceil", "mod", "nth", "rest", "product", "ratio", "largest", "smallest", "spread", "groups"]))
+        kind = draw(
+            st.sampled_from(
+                [
+                    "linear",
+                    "hinge",
+                    "step",
+                    "square",
+                    "ceil",
+                    "mod",
+                    "nth",
+                    "rest",
+                    "product",
+                    "ratio",
+                    "largest",
+                    "smallest",
+                    "spread",
+                    "groups",
+                ]
+            )
+        )
         if kind == "linear":
             cells = model.linear([(cells, draw(factor))], draw(factor))
         elif kind == "hinge":
@@ -44,7 +67,9 @@ def formulas(draw: st.DrawFn) -> tuple[ModelBuilder, Cells]:
         elif kind == "rest":
             cells = model.all_but_largest(cells, draw(st.integers(0, 2)))
         elif kind == "product":
-            cells = model.product(cells, model.linear([(model.total(model.step(cells)), 1)], draw(st.sampled_from([0, 1]))))
+            cells = model.product(
+                cells, model.linear([(model.total(model.step(cells)), 1)], draw(st.sampled_from([0, 1])))
+            )
         elif kind == "ratio":
             under = model.linear([(model.step(cells), 1)], 1)
             cells = model.ratio(cells, under)
@@ -74,7 +99,16 @@ def test_cpsat_and_the_evaluator_agree_on_the_best_value(case: tuple[ModelBuilde
 def test_integers_stay_within_their_bounds_and_errors(case: tuple[ModelBuilder, Cells], data: st.DataObject) -> None:
     builder, _ = case
     containers = len(builder.problem.containers)
-    assignment = np.array(data.draw(st.lists(st.integers(-1, containers - 1), min_size=len(builder.problem.objects), max_size=len(builder.problem.objects))), np.int32)
+    assignment = np.array(
+        data.draw(
+            st.lists(
+                st.integers(-1, containers - 1),
+                min_size=len(builder.problem.objects),
+                max_size=len(builder.problem.objects),
+            )
+        ),
+        np.int32,
+    )
     values = CellValues(builder.problem, assignment)
     for cells in builder.cells:
         value = evaluate_cells(values, cells)
@@ -84,4 +118,6 @@ def test_integers_stay_within_their_bounds_and_errors(case: tuple[ModelBuilder, 
             assert cells.low <= integers.min()
             assert integers.max() <= cells.high
             drift = np.abs(floats_of(cells, value).dense() - integers * float(cells.unit))
-            assert drift.max() <= float(cells.error) * (1 + 1e-9) + 1e-9 * max(1.0, float(np.abs(integers).max() * cells.unit))
+            assert drift.max() <= float(cells.error) * (1 + 1e-9) + 1e-9 * max(
+                1.0, float(np.abs(integers).max() * cells.unit)
+            )

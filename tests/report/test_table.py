@@ -48,3 +48,11 @@ def test_a_table_without_columns_is_its_title() -> None:
     empty = Table("nothing has to move", [], [])
     assert plain(empty) == "nothing has to move\n"
     assert drawn(empty, 40).strip() == "nothing has to move"
+
+
+def test_a_narrow_terminal_cuts_nothing_off() -> None:
+    stream = io.StringIO()
+    table = Table("goals", ["goal", ">weight", ">position", ">initial"], [["balance#1", "1,000,000", "0", "123,456.7"]])
+    draw(table, Console(file=stream, width=30, force_terminal=True, color_system=None))
+    for text in ("balance#1", "1,000,000", "position", "123,456.7"):
+        assert text in stream.getvalue()

@@ -7,7 +7,9 @@ from tests.specs.worlds import broken, codes, compiled, faults, feasible, placed
 
 
 def forbid(scope: str, **items: Any) -> AvoidAssignmentsSpec:
-    return AvoidAssignmentsSpec(scope=scope, assignments=[{"object": name, "scope_items": listed} for name, listed in items.items()])
+    return AvoidAssignmentsSpec(
+        scope=scope, assignments=[{"object": name, "scope_items": listed} for name, listed in items.items()]
+    )
 
 
 def test_one_component_per_named_item() -> None:
@@ -48,7 +50,10 @@ def test_the_penalty_of_a_broken_item_counts_all_that_is_in_it() -> None:
 
 def test_a_pair_counts_once() -> None:
     spec = AvoidAssignmentsSpec.model_validate(
-        {"scope": "host", "assignments": [{"object": "a", "scopeItems": ["h0", "h0"]}, {"object": "a", "scopeItems": ["h0"]}]}
+        {
+            "scope": "host",
+            "assignments": [{"object": "a", "scopeItems": ["h0", "h0"]}, {"object": "a", "scopeItems": ["h0"]}],
+        }
     )
     assert broken(world(), spec) == (1, 1)
 

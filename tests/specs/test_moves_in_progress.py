@@ -13,7 +13,9 @@ from tests.specs.worlds import codes, faults, placed, world
 
 
 def going(**moves: str) -> MovesInProgressSpec:
-    return MovesInProgressSpec.model_validate({"moves": [{"objName": name, "toContainer": to} for name, to in moves.items()]})
+    return MovesInProgressSpec.model_validate(
+        {"moves": [{"objName": name, "toContainer": to} for name, to in moves.items()]}
+    )
 
 
 def with_moves(*goals: Goal, policy: str = "DEFAULT", **moves: str) -> Model:
@@ -40,16 +42,30 @@ def test_they_stay_there_whatever_the_policy(policy: str) -> None:
 
 
 def test_the_source_remembers() -> None:
-    definitions = {"AFTER": (2, 4, 3, 1), "DURING": (3, 4, 3, 1), "NEW": (0, 0, 0, 1), "OLD": (1, 0, 0, 0), "MOVED_DATA": (1, 0, 0, 1)}
+    definitions = {
+        "AFTER": (2, 4, 3, 1),
+        "DURING": (3, 4, 3, 1),
+        "NEW": (0, 0, 0, 1),
+        "OLD": (1, 0, 0, 0),
+        "MOVED_DATA": (1, 0, 0, 1),
+    }
     for definition, amounts in definitions.items():
         for host, amount in zip(("h0", "h1", "h2", "h3"), amounts, strict=True):
             limit = {"type": "ABSOLUTE", "global_limit": 0}
             spec = CapacitySpec(
-                scope="host", dimension="cpu", definition=definition, limit=limit, filter={"items_whitelist": [host]}, use_legacy_formula=False
+                scope="host",
+                dimension="cpu",
+                definition=definition,
+                limit=limit,
+                filter={"items_whitelist": [host]},
+                use_legacy_formula=False,
             )
             model = compile_model(world(), [Goal(spec)], [Constraint(going(a="h3"))])
             capacity = {"h0": 4, "h1": 2, "h2": 10, "h3": 4}[host]
-            assert model.evaluate(model.problem.initial).goals[0] == pytest.approx(amount / capacity), (definition, host)
+            assert model.evaluate(model.problem.initial).goals[0] == pytest.approx(amount / capacity), (
+                definition,
+                host,
+            )
 
 
 def test_they_are_movement_that_has_begun() -> None:
@@ -82,7 +98,10 @@ def test_two_statements_must_agree() -> None:
 
 
 def test_unknown_names() -> None:
-    assert codes(faults(world(), going(zz="h0", a="h8"), "constraint")) == [("unknown-name", "obj_name"), ("unknown-name", "to_container")]
+    assert codes(faults(world(), going(zz="h0", a="h8"), "constraint")) == [
+        ("unknown-name", "obj_name"),
+        ("unknown-name", "to_container"),
+    ]
 
 
 def test_no_moves_are_no_component() -> None:

@@ -18,10 +18,10 @@ ASSIGNMENT = {"h0": ["a", "b"], "h1": ["c"], "h2": ["e", "f"], "h3": []}
 CPU = {"a": 1, "b": 2, "c": 4, "d": 8, "e": 3}
 
 
-def builder() -> ProblemBuilder:
-    """The world, for adding more to it."""
+def builder(unplaced: bool = True) -> ProblemBuilder:
+    """The world, for adding more to it; with d in h3 if nothing is to be unplaced."""
     out = ProblemBuilder("task", "host")
-    out.set_assignment(ASSIGNMENT, ["d"])
+    out.set_assignment(ASSIGNMENT if unplaced else {**ASSIGNMENT, "h3": ["d"]}, ["d"] if unplaced else [])
     out.add_object_dimension("cpu", CPU)
     out.add_scope_dimension("cpu", "host", {"h0": 4, "h1": 2, "h2": 10, "h3": 4})
     out.add_scope_dimension("cpu", "rack", {"r0": 10, "r1": 5})
@@ -37,6 +37,11 @@ def builder() -> ProblemBuilder:
 def world() -> Problem:
     """The world as it is."""
     return builder().build()
+
+
+def settled() -> Problem:
+    """The world with d in h3: everything is placed."""
+    return builder(unplaced=False).build()
 
 
 def placed(problem: Problem, moves: Mapping[str, str | None] | None = None) -> np.ndarray:
@@ -96,4 +101,6 @@ def table(problem: Problem, spec: Spec, moves: Mapping[str, str | None] | None =
     """The cells of a constraint: item, group, amount, limit, violation."""
     model = compiled(problem, spec, "constraint")
     cells = model.cells(model.constraints[0].name, placed(model.problem, moves))
-    return list(zip(*(cells[column].tolist() for column in ("item", "group", "amount", "limit", "violation")), strict=True))
+    return list(
+        zip(*(cells[column].tolist() for column in ("item", "group", "amount", "limit", "violation")), strict=True)
+    )

@@ -36,7 +36,12 @@ class _Affine:
 def averaging_bound(model: Model, literals: Literals, cells: Reduce) -> int | None:
     """Return a lower bound of a sum of convex cells in its own integers, or None where there is none to be had."""
     source = cells.source
-    if cells.how is not Gathering.SUM or cells.groups * cells.items != 1 or not isinstance(source, Map) or source.groups * source.items > _MOST_CELLS:
+    if (
+        cells.how is not Gathering.SUM
+        or cells.groups * cells.items != 1
+        or not isinstance(source, Map)
+        or source.groups * source.items > _MOST_CELLS
+    ):
         return None
     if source.function not in (Function.HINGE, Function.SQUARE):
         return None
@@ -56,7 +61,14 @@ def averaging_bound(model: Model, literals: Literals, cells: Reduce) -> int | No
         rows = owner == group
         scale = coef[rows].astype(np.float64), slope[rows].astype(np.float64), const[rows].astype(np.float64)
         function = _hinge_dual if source.function is Function.HINGE else _square_dual
-        total += function(*scale, float(affine.tally.low), float(affine.tally.high), float(low_total[group]), float(high_total[group]), float(divisor))
+        total += function(
+            *scale,
+            float(affine.tally.low),
+            float(affine.tally.high),
+            float(low_total[group]),
+            float(high_total[group]),
+            float(divisor),
+        )
     return int(np.ceil(total)) if total > 0 else None
 
 
@@ -93,7 +105,11 @@ def _totals(model: Model, literals: Literals, tally: Tally, key: IntArray) -> tu
     chosen[key] = True
     counts = literals.per_object[tally.member]
     membership = np.repeat(np.arange(len(tally.member)), counts)
-    lit = np.arange(len(membership)) - np.repeat(np.cumsum(counts) - counts, counts) + literals.start[tally.member[membership]]
+    lit = (
+        np.arange(len(membership))
+        - np.repeat(np.cumsum(counts) - counts, counts)
+        + literals.start[tally.member[membership]]
+    )
     container = literals.container[lit]
     item = tally.item_of[container]
     counted = (item >= 0) & chosen[np.where(item >= 0, tally.group[membership] * tally.items + item, 0)]
@@ -109,7 +125,9 @@ def _totals(model: Model, literals: Literals, tally: Tally, key: IntArray) -> tu
 Floats = NDArray[np.float64]
 
 
-def _hinge_dual(coef: Floats, slope: Floats, const: Floats, low: float, high: float, least: float, most: float, divisor: float) -> float:
+def _hinge_dual(
+    coef: Floats, slope: Floats, const: Floats, low: float, high: float, least: float, most: float, divisor: float
+) -> float:
     """Return the dual bound of Σ coef · max(0, slope · U + const)."""
     corner = -const / slope
     points = np.clip(np.stack([np.full_like(corner, low), np.full_like(corner, high), corner]), low, high)
@@ -119,13 +137,19 @@ def _hinge_dual(coef: Floats, slope: Floats, const: Floats, low: float, high: fl
     def dual(multiplier: float) -> float:
         total = least if multiplier >= 0 else most
         terms = (costs - multiplier * points).min(axis=0)
-        size = float(np.abs(costs).max(axis=0).sum() + abs(multiplier) * np.abs(points).max(axis=0).sum() + abs(multiplier * total))
+        size = float(
+            np.abs(costs).max(axis=0).sum()
+            + abs(multiplier) * np.abs(points).max(axis=0).sum()
+            + abs(multiplier * total)
+        )
         return float(terms.sum()) + multiplier * total - size * _SAFETY
 
     return _best_of(dual, multipliers)
 
 
-def _square_dual(coef: Floats, slope: Floats, const: Floats, low: float, high: float, least: float, most: float, divisor: float) -> float:
+def _square_dual(
+    coef: Floats, slope: Floats, const: Floats, low: float, high: float, least: float, most: float, divisor: float
+) -> float:
     """Return the dual bound of Σ coef · round((slope · U + const)² / divisor); rounding loses at most half of each coefficient."""
     curve = 2 * coef * slope * slope / divisor
 
@@ -137,12 +161,19 @@ def _square_dual(coef: Floats, slope: Floats, const: Floats, low: float, high: f
         points = at(multiplier)
         squares = coef * (slope * points + const) ** 2 / divisor
         loss = coef.sum() / 2 if divisor > 1 else 0.0
-        size = float((coef * ((slope * points) ** 2 + const * const) / divisor).sum() + abs(multiplier) * np.abs(points).sum() + abs(multiplier * total))
+        size = float(
+            (coef * ((slope * points) ** 2 + const * const) / divisor).sum()
+            + abs(multiplier) * np.abs(points).sum()
+            + abs(multiplier * total)
+        )
         return float((squares - multiplier * points).sum()) + multiplier * total - loss - 4 * size * _SAFETY
 
     best = dual(0.0)
     for total in {least, most}:
-        bottom, top = -float((curve * (abs(high) + abs(low) + np.abs(const / slope))).max()), float((curve * (abs(high) + abs(low) + np.abs(const / slope))).max())
+        bottom, top = (
+            -float((curve * (abs(high) + abs(low) + np.abs(const / slope))).max()),
+            float((curve * (abs(high) + abs(low) + np.abs(const / slope))).max()),
+        )
         for _ in range(100):
             middle = (bottom + top) / 2
             bottom, top = (middle, top) if at(middle).sum() < total else (bottom, middle)

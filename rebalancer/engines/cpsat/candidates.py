@@ -84,6 +84,12 @@ def _rows(algebra: RowAlgebra, cells: Cells) -> Rows | None:
         rows = _rows(algebra, cells.source)
         if rows is None:
             return None
-        const = reduce_sum(apply(np.multiply, rows.groups, rows.items, rows.const, cells.coef), cells.groups, cells.items, cells.group_map, cells.item_map)
+        const = reduce_sum(
+            apply(np.multiply, rows.groups, rows.items, rows.const, cells.coef),
+            cells.groups,
+            cells.items,
+            cells.group_map,
+            cells.item_map,
+        )
         return algebra.regroup(rows, cells.groups, cells.items, cells.group_map, cells.item_map, cells.coef, const)
     return None

@@ -6,7 +6,7 @@ only the constraints that this takes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,7 +16,22 @@ from rebalancer.engines.cpsat.proto import INFINITE, BulkModel
 from rebalancer.engines.cpsat.rows import RowAlgebra, Rows, constant_rows, single_rows, with_values
 from rebalancer.engines.cpsat.secants import first_secants
 from rebalancer.engines.cpsat.special import encode_mod, encode_ordered, encode_product, encode_ratio
-from rebalancer.model import Cells, CellValues, Extremum, Function, Gather, Gathering, Grid, Map, Model, Product, Ratio, Reduce, Tally, evaluate_cells
+from rebalancer.model import (
+    Cells,
+    CellValues,
+    Extremum,
+    Function,
+    Gather,
+    Gathering,
+    Grid,
+    Map,
+    Model,
+    Product,
+    Ratio,
+    Reduce,
+    Tally,
+    evaluate_cells,
+)
 from rebalancer.model.evaluate import apply_function, linear_form
 from rebalancer.model.grid import apply, reduce_extremum, reduce_sum
 from rebalancer.problem.numbers import IntArray
@@ -90,7 +105,9 @@ class Encoding:
             else:
                 grid = evaluate_cells(values, cells).integers
             integers = grid.at(auxiliary.key // cells.items, auxiliary.key % cells.items)
-            hint[auxiliary.first : auxiliary.first + len(integers)] = integers > 0 if auxiliary.what == "positive" else integers
+            hint[auxiliary.first : auxiliary.first + len(integers)] = (
+                integers > 0 if auxiliary.what == "positive" else integers
+            )
         self.bulk.hint(hint)
 
 
@@ -129,7 +146,7 @@ class Encoder:
         self.bulk.exactly_one(self.algebra.literals.start)
         for cells in self.model.graph:
             if self.sides.get(cells.index):
-                self.rows[cells.index] = self._encode(cells)
+                self.rows[cells.index] = self._settled(cells, self._encode(cells))
         for hard in self.model.hard:
             self._demand(self.rows[hard.cells.index], hard.bound)
         self.out.objectives = [self.rows[position.objective.index] for position in self.model.tuple_positions]
@@ -165,10 +182,28 @@ class Encoder:
         offset = part.const_at_key
         self.bulk.linear(part, -offset, -offset, extra=variables, factor=np.full(len(picked), -1))
         key = rows.key[picked]
-        single = single_rows((rows.groups, rows.items), key, variables, with_values(rows.const, key, np.zeros(len(key), np.int64)), part.low, part.high)
+        single = single_rows(
+            (rows.groups, rows.items),
+            key,
+            variables,
+            with_values(rows.const, key, np.zeros(len(key), np.int64)),
+            part.low,
+            part.high,
+        )
         return _merge(single, _take(rows, np.flatnonzero(~long)))
 
     # -- cells ------------------------------------------------------------------------------------------------------
+
+    def _settled(self, cells: Cells, rows: Rows) -> Rows:
+        """Return rows within the bounds that the model knows of the cells.
+
+        Where these are much tighter than the sum of the variables' own, the row becomes a variable with the tight domain: whatever reads it then
+        cannot overflow.
+        """
+        low, high = np.maximum(rows.low, cells.low), np.minimum(rows.high, cells.high)
+        loose = bool(len(rows.key)) and bool((rows.high - rows.low > 2 * (high - low)).any())
+        rows = replace(rows, low=low, high=high)
+        return self.as_variables(cells, rows) if loose else rows
 
     def _encode(self, cells: Cells) -> Rows:
         if isinstance(cells, Tally):
@@ -194,7 +229,9 @@ class Encoder:
         for term in cells.terms:
             rows = self.rows[term.cells.index]
             if (rows.groups, rows.items) != (cells.groups, cells.items) and len(rows.key):
-                rows = self.rows[term.cells.index] = self.as_variables(term.cells, rows)  # it stands in many rows: as one variable
+                rows = self.rows[term.cells.index] = self.as_variables(
+                    term.cells, rows
+                )  # it stands in many rows: as one variable
             parts.append((rows, term.coef))
         x = self.algebra.combine(cells.groups, cells.items, parts, cells.const)
         if cells.function is Function.IDENTITY:
@@ -204,8 +241,13 @@ class Encoder:
             return constant_rows(const)
         if cells.function is Function.MOD:
             return encode_mod(self, cells, x, const)
-        return {Function.HINGE: self._hinge, Function.STEP: self._step, Function.SQUARE: self._square, Function.CEIL: self._divided,
-                Function.ROUND: self._divided}[cells.function](cells, x, const)
+        return {
+            Function.HINGE: self._hinge,
+            Function.STEP: self._step,
+            Function.SQUARE: self._square,
+            Function.CEIL: self._divided,
+            Function.ROUND: self._divided,
+        }[cells.function](cells, x, const)
 
     def _hinge(self, cells: Map, x: Rows, const: Grid) -> Rows:
         never, always = x.high <= 0, x.low >= 0
@@ -223,9 +265,16 @@ class Encoder:
             above = self.new(cells, key, np.zeros(len(key), np.int64), ones, "positive")
             self.bulk.linear(part, -offset, infinite, above, variables, -ones)
             self.bulk.linear(part, -infinite, -offset, -above - 1)
-            self.bulk.linear(single_rows((part.groups, part.items), key, variables, part.const, part.low, part.high), -infinite, 0 * ones, -above - 1)
+            self.bulk.linear(
+                single_rows((part.groups, part.items), key, variables, part.const, part.low, part.high),
+                -infinite,
+                0 * ones,
+                -above - 1,
+            )
         const = with_values(const, key, np.zeros(len(key), np.int64))
-        single = single_rows((cells.groups, cells.items), key, variables, const, np.zeros(len(key), np.int64), part.high)
+        single = single_rows(
+            (cells.groups, cells.items), key, variables, const, np.zeros(len(key), np.int64), part.high
+        )
         return _merge(single, _take(x, np.flatnonzero(always & ~never)))
 
     def _step(self, cells: Map, x: Rows, const: Grid) -> Rows:
@@ -239,7 +288,9 @@ class Encoder:
             self.bulk.linear(part, np.full(len(key), -INFINITE), -offset, -variables - 1)
         if self.sides[cells.index] & ABOVE:
             self.bulk.linear(part, 1 - offset, np.full(len(key), INFINITE), variables)
-        return single_rows((cells.groups, cells.items), key, variables, with_values(const, key, 0 * ones), 0 * ones, ones)
+        return single_rows(
+            (cells.groups, cells.items), key, variables, with_values(const, key, 0 * ones), 0 * ones, ones
+        )
 
     def _divided(self, cells: Map, x: Rows, const: Grid) -> Rows:
         """CEIL and ROUND: an integer between two lines."""
@@ -253,14 +304,23 @@ class Encoder:
             self.bulk.linear(x, -infinite, -offset - shift, extra=variables, factor=-divisor)
         if self.sides[cells.index] & ABOVE:  # divisor · y <= x + shift + divisor - 1
             self.bulk.linear(x, 1 - divisor - offset - shift, infinite, extra=variables, factor=-divisor)
-        return single_rows((cells.groups, cells.items), x.key, variables, with_values(const, x.key, np.zeros(len(x.key), np.int64)), low, high)
+        return single_rows(
+            (cells.groups, cells.items),
+            x.key,
+            variables,
+            with_values(const, x.key, np.zeros(len(x.key), np.int64)),
+            low,
+            high,
+        )
 
     def _square(self, cells: Map, x: Rows, const: Grid) -> Rows:
         x = self.as_variables(cells, x, "x")
         divisor = cells.divisor.at(*_broadcast_index(x, cells.divisor)).astype(np.int64)
         ends = np.maximum(x.low * x.low, x.high * x.high)
         high = (ends + divisor // 2) // divisor
-        low = np.where((x.low <= 0) & (x.high >= 0), 0, (np.minimum(x.low * x.low, x.high * x.high) + divisor // 2) // divisor)
+        low = np.where(
+            (x.low <= 0) & (x.high >= 0), 0, (np.minimum(x.low * x.low, x.high * x.high) + divisor // 2) // divisor
+        )
         variables = self.new(cells, x.key, low, high)
         side = self.sides[cells.index]
         if side & ABOVE:
@@ -269,7 +329,14 @@ class Encoder:
             squares = Squares(cells, x.key, x, variables, divisor)
             if not first_secants(self.bulk, squares, self._at_start(cells, x)):
                 self.out.squares.append(squares)
-        return single_rows((cells.groups, cells.items), x.key, variables, with_values(const, x.key, np.zeros(len(x.key), np.int64)), low, high)
+        return single_rows(
+            (cells.groups, cells.items),
+            x.key,
+            variables,
+            with_values(const, x.key, np.zeros(len(x.key), np.int64)),
+            low,
+            high,
+        )
 
     def _at_start(self, cells: Map, x: Rows) -> IntArray:
         return np.clip(linear_form(self.start, cells).at(x.group, x.item), x.low, x.high)
@@ -283,7 +350,9 @@ class Encoder:
         ends = np.maximum(x.low * x.low, x.high * x.high)
         products = self.algebra.new_variables(np.zeros(len(bases), np.int64), ends)
         self.bulk.add_integers(np.zeros(len(bases), np.int64), ends)
-        for base, target, variable, by in zip(bases.tolist(), products.tolist(), variables.tolist(), divisor.tolist(), strict=True):
+        for base, target, variable, by in zip(
+            bases.tolist(), products.tolist(), variables.tolist(), divisor.tolist(), strict=True
+        ):
             factor = (np.array([base]), np.ones(1, np.int64), 0)
             self.bulk.product(target, [factor, factor])
             self.bulk.linear_of(np.array([variable, target]), np.array([by, -1]), by // 2 - by + 1, by // 2)
@@ -313,7 +382,9 @@ class Encoder:
         to_group = np.zeros(len(all_group), np.int64) if cells.group_map is None else cells.group_map[all_group]
         to_item = np.zeros(len(all_item), np.int64) if cells.item_map is None else cells.item_map[all_item]
         to = np.where((to_group >= 0) & (to_item >= 0), to_group * cells.items + to_item, -1)
-        return self._pick(cells, [(rows, np.flatnonzero(to >= 0), to[to >= 0])], Grid(cells.groups, cells.items, const), largest)
+        return self._pick(
+            cells, [(rows, np.flatnonzero(to >= 0), to[to >= 0])], Grid(cells.groups, cells.items, const), largest
+        )
 
     def _extremum(self, cells: Extremum) -> Rows:
         parts = []
@@ -340,7 +411,13 @@ class Encoder:
                     entry = (np.empty(0, np.int64), np.empty(0, np.int64), int(value), int(value), int(value))
                 else:
                     first, last = int(rows.start[row]), int(rows.start[row + 1])
-                    entry = (rows.var[first:last], rows.coef[first:last], int(value), int(rows.low[row]), int(rows.high[row]))
+                    entry = (
+                        rows.var[first:last],
+                        rows.coef[first:last],
+                        int(value),
+                        int(rows.low[row]),
+                        int(rows.high[row]),
+                    )
                 groups.setdefault(target, []).append(entry)
         varying = sorted(target for target, entries in groups.items() if any(len(entry[0]) for entry in entries))
         if not varying:
@@ -353,12 +430,21 @@ class Encoder:
         wanted, other = (BELOW, ABOVE) if largest else (ABOVE, BELOW)
         for target, variable in zip(varying, variables.tolist(), strict=True):
             if self.sides[cells.index] & other:
-                self.bulk.largest(variable, [(var, coef, const_) for var, coef, const_, _, _ in groups[target]], 1 if largest else -1)
+                self.bulk.largest(
+                    variable, [(var, coef, const_) for var, coef, const_, _, _ in groups[target]], 1 if largest else -1
+                )
             elif self.sides[cells.index] & wanted:
                 for var, coef, const_, _, _ in groups[target]:
                     both = np.append(var, variable), np.append(coef, -1)
                     self.bulk.linear_of(*both, *((-INFINITE, -const_) if largest else (-const_, INFINITE)))
-        return single_rows((cells.groups, cells.items), key, variables, with_values(const, key, np.zeros(len(key), np.int64)), low, high)
+        return single_rows(
+            (cells.groups, cells.items),
+            key,
+            variables,
+            with_values(const, key, np.zeros(len(key), np.int64)),
+            low,
+            high,
+        )
 
     # -- hard cells -------------------------------------------------------------------------------------------------
 
@@ -366,7 +452,9 @@ class Encoder:
         over = apply(np.greater, rows.groups, rows.items, rows.const, bound)
         group, item = over.where(lambda v: v)
         if len(group) and not np.isin(group * rows.items + item, rows.key).all():
-            self.bulk.linear_of(np.empty(0, np.int64), np.empty(0, np.int64), 1, 1)  # a constant breaks it: nothing can be done
+            self.bulk.linear_of(
+                np.empty(0, np.int64), np.empty(0, np.int64), 1, 1
+            )  # a constant breaks it: nothing can be done
         most = bound.at(*_broadcast_index(rows, bound)).astype(np.int64)
         binding = np.flatnonzero(rows.high > most)
         part = _take(rows, binding)
@@ -384,7 +472,17 @@ def _take(rows: Rows, picked: IntArray) -> Rows:
     first = rows.start[picked]
     entry = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(first, lengths)
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Rows(rows.groups, rows.items, rows.key[picked], start, rows.var[entry], rows.coef[entry], rows.const, rows.low[picked], rows.high[picked])
+    return Rows(
+        rows.groups,
+        rows.items,
+        rows.key[picked],
+        start,
+        rows.var[entry],
+        rows.coef[entry],
+        rows.const,
+        rows.low[picked],
+        rows.high[picked],
+    )
 
 
 def _merge(one: Rows, other: Rows) -> Rows:
@@ -395,8 +493,17 @@ def _merge(one: Rows, other: Rows) -> Rows:
     order = np.argsort(key)
     lengths = np.concatenate([one.lengths, other.lengths])
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    whole = Rows(one.groups, one.items, key, start, np.concatenate([one.var, other.var]), np.concatenate([one.coef, other.coef]), one.const,
-                 np.concatenate([one.low, other.low]), np.concatenate([one.high, other.high]))
+    whole = Rows(
+        one.groups,
+        one.items,
+        key,
+        start,
+        np.concatenate([one.var, other.var]),
+        np.concatenate([one.coef, other.coef]),
+        one.const,
+        np.concatenate([one.low, other.low]),
+        np.concatenate([one.high, other.high]),
+    )
     return _take(whole, order)
 
 

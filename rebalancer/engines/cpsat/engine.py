@@ -26,8 +26,10 @@ _log = logging.getLogger(__name__)
 
 #: The tie-break (fewest moves) may take this share of the time that the proofs took, and at least a second.
 _TIE_BREAK_SHARE = 0.5
-#: Models with more candidate placements are first improved part by part, for at most this share of the time.
+#: Models with more candidate placements than the first are improved part by part before the whole is tried, for at most this share of the time;
+#: with more than the second, where the whole has little hope, for most of it.
 _SMALL, _IMPROVING_SHARE = 2_000, 0.5
+_LARGE, _LARGE_SHARE = 40_000, 0.8
 
 
 @dataclass
@@ -73,7 +75,9 @@ class CpsatEngine:
             search.offer(request.start)
         pairs = len(problem.objects) * (len(problem.containers) + 1)
         if not len(problem.objects):
-            return self._answer(search, Status.OPTIMAL, [search.integers[position] for position in range(model.positions)])
+            return self._answer(
+                search, Status.OPTIMAL, [search.integers[position] for position in range(model.positions)]
+            )
         if pairs <= ALL_PAIRS:
             reason = self._exact(search, all_candidates(model))
             if reason is not None:
@@ -81,7 +85,13 @@ class CpsatEngine:
         else:
             self._parts_only(search)
         if search.best is None:
-            return Answer(Status.UNKNOWN, None, tuple(search.bounds), infeasibility.least_violation(model, problem.initial), self.name)
+            return Answer(
+                Status.UNKNOWN,
+                None,
+                tuple(search.bounds),
+                infeasibility.least_violation(model, problem.initial),
+                self.name,
+            )
         search.best = undo_idle_moves(model, search.best, request)
         return self._answer(search, Status.OPTIMAL if search.proven else Status.FEASIBLE, search.bounds)
 
@@ -94,9 +104,17 @@ class CpsatEngine:
         known = search.best if search.best is not None else model.problem.initial
         if (literals.per_object == 0).any():
             stuck = model.problem.objects[int(np.flatnonzero(literals.per_object == 0)[0])]
-            return infeasibility.reason(model, request) or f"no {model.problem.container_name} is allowed for {model.problem.object_name} '{stuck}'"
+            return (
+                infeasibility.reason(model, request)
+                or f"no {model.problem.container_name} is allowed for {model.problem.object_name} '{stuck}'"
+            )
         encoding = encode(model, literals, CellValues(model.problem, known))
-        _log.info("%d candidate placements, %d variables, compiled after %.1f s", literals.count, encoding.algebra.variables, request.seconds)
+        _log.info(
+            "%d candidate placements, %d variables, compiled after %.1f s",
+            literals.count,
+            encoding.algebra.variables,
+            request.seconds,
+        )
         proven = True
         for position in range(model.positions):
             if search.best is None and position == 0:
@@ -121,9 +139,21 @@ class CpsatEngine:
         request = search.request
         rows = encoding.objectives[0]
         encoding.bulk.minimize(rows.var, rows.coef)
-        outcome = solve(encoding.bulk, request, request.remaining / 4 if search.model.positions > 1 else request.remaining, stop_after_first_solution=True)
+        outcome = solve(
+            encoding.bulk,
+            request,
+            request.remaining / 4 if search.model.positions > 1 else request.remaining,
+            stop_after_first_solution=True,
+        )
         if outcome.status == "INFEASIBLE":
-            again = solve(encoding.bulk, request, max(5.0, request.remaining), cp_model_presolve=False, num_workers=1, random_seed=request.seed + 1)
+            again = solve(
+                encoding.bulk,
+                request,
+                max(5.0, request.remaining),
+                cp_model_presolve=False,
+                num_workers=1,
+                random_seed=request.seed + 1,
+            )
             if again.status == "INFEASIBLE":
                 return infeasibility.reason(search.model, request) or "no assignment holds every hard constraint"
             outcome = again
@@ -140,10 +170,14 @@ class CpsatEngine:
             raise EngineError(f"CP-SAT's answer breaks {', '.join(score.worsened)}")
         claimed = outcome.objective + int(encoding.objectives[position].const.dense()[0, 0])
         if score.integers[position] > claimed and not encoding.squares:
-            raise EngineError(f"CP-SAT claims {claimed} at position {position}, the evaluator says {score.integers[position]}")
+            raise EngineError(
+                f"CP-SAT claims {claimed} at position {position}, the evaluator says {score.integers[position]}"
+            )
         search.offer(assignment)
 
-    def _minimise(self, search: _Search, encoding: Encoding, position: int, seconds: float, earlier_proven: bool) -> bool:
+    def _minimise(
+        self, search: _Search, encoding: Encoding, position: int, seconds: float, earlier_proven: bool
+    ) -> bool:
         """Minimise one position, the earlier ones held at their values; return whether the result is proven."""
         model, request = search.model, search.request
         rows = encoding.objectives[position]
@@ -151,7 +185,8 @@ class CpsatEngine:
         bound = int(rows.low[0]) if len(rows.key) else constant
         deadline = time.monotonic() + seconds
         if encoding.literals.count > _SMALL:
-            self._improve(search, position, seconds * _IMPROVING_SHARE, bound, encoding.literals, earlier_proven)
+            share = _LARGE_SHARE if encoding.literals.count > _LARGE else _IMPROVING_SHARE
+            self._improve(search, position, seconds * share, bound, encoding.literals, earlier_proven)
         if len(rows.key):
             encoding.bulk.minimize(rows.var, rows.coef)
         while search.integers[position] > bound and not request.stop.is_set() and time.monotonic() < deadline:
@@ -165,8 +200,13 @@ class CpsatEngine:
                 search.progress(position, max(bound, round(low) + constant) if earlier_proven else None)
 
             def on_solution(objective: int, low: int) -> None:
-                if request.on_progress is not None and not encoding.squares:  # with secants missing, CP-SAT's own value is too good
-                    value, least = model.real(position, objective + constant), model.real(position, max(bound, low + constant))
+                if (
+                    request.on_progress is not None and not encoding.squares
+                ):  # with secants missing, CP-SAT's own value is too good
+                    value, least = (
+                        model.real(position, objective + constant),
+                        model.real(position, max(bound, low + constant)),
+                    )
                     known = least if earlier_proven else None
                     gap = max(0.0, value - least) / max(1.0, abs(value)) if earlier_proven else None
                     request.on_progress(Progress(request.seconds, position, value, known, gap))
@@ -177,7 +217,9 @@ class CpsatEngine:
             if outcome.status in ("OPTIMAL", "FEASIBLE", "UNKNOWN"):
                 bound = max(bound, min(outcome.bound + constant, search.integers[position]))
             elif outcome.status == "INFEASIBLE":
-                _log.warning("CP-SAT called position %d infeasible although an answer is known; its bound is not used", position)
+                _log.warning(
+                    "CP-SAT called position %d infeasible although an answer is known; its bound is not used", position
+                )
                 break
             if self._closed(search, position, bound):
                 break
@@ -193,7 +235,16 @@ class CpsatEngine:
             encoding.bulk.linear_of(rows.var, rows.coef, -INFINITE, search.integers[position] - constant)
         return closed
 
-    def _improve(self, search: _Search, position: int, seconds: float, bound: int, literals: Literals | None, report_bound: bool, patience: int = 60) -> None:
+    def _improve(
+        self,
+        search: _Search,
+        position: int,
+        seconds: float,
+        bound: int,
+        literals: Literals | None,
+        report_bound: bool,
+        patience: int = 60,
+    ) -> None:
         """Improve the answer part by part before the whole is tried: CP-SAT is only as good as its hint."""
         assert search.best is not None
 
@@ -202,7 +253,18 @@ class CpsatEngine:
             search.progress(position, bound if report_bound else None)
             return better
 
-        improve(search.model, search.request, search.best, search.integers, position, seconds, bound, offer, literals, patience)
+        improve(
+            search.model,
+            search.request,
+            search.best,
+            search.integers,
+            position,
+            seconds,
+            bound,
+            offer,
+            literals,
+            patience,
+        )
 
     @staticmethod
     def _closed(search: _Search, position: int, bound: int) -> bool:
@@ -211,10 +273,16 @@ class CpsatEngine:
     def _refine(self, encoding: Encoding, outcome: Outcome) -> None:
         """Make every square exact where the last solution has it."""
         assert outcome.values is not None
-        values = CellValues(encoding.model.problem, encoding.literals.assignment(outcome.values[: encoding.literals.count] > 0))
+        values = CellValues(
+            encoding.model.problem, encoding.literals.assignment(outcome.values[: encoding.literals.count] > 0)
+        )
         for squares in encoding.squares:
-            x = linear_form(values, squares.cells).at(squares.key // squares.cells.items, squares.key % squares.cells.items)
-            more_secants(encoding.bulk, squares, np.clip(x, squares.x.low, np.maximum(squares.x.low, squares.x.high - 1)))
+            x = linear_form(values, squares.cells).at(
+                squares.key // squares.cells.items, squares.key % squares.cells.items
+            )
+            more_secants(
+                encoding.bulk, squares, np.clip(x, squares.x.low, np.maximum(squares.x.low, squares.x.high - 1))
+            )
 
     def _fewest_moves(self, search: _Search, encoding: Encoding) -> None:
         """Among answers of the proven value, take one that moves the fewest objects."""
@@ -243,4 +311,6 @@ class CpsatEngine:
             if search.best is None or search.request.remaining <= 0 or search.request.stop.is_set():
                 return
             last = position == search.model.positions - 1
-            self._improve(search, position, search.request.remaining / (1 if last else 2), -INFINITE, None, False, patience=1000)
+            self._improve(
+                search, position, search.request.remaining / (1 if last else 2), -INFINITE, None, False, patience=1000
+            )

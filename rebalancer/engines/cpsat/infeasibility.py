@@ -51,6 +51,9 @@ def _impossible(model: Model, constraints: list[int], request: Request) -> bool:
 def least_violation(model: Model, assignment: NDArray[np.int32]) -> str:
     """Return a sentence with what an assignment that holds less breaks."""
     score = model.evaluate(assignment)
-    broken = [f"'{model.constraints[index].name}' by {score.violations[index]:g}" for index in np.flatnonzero(score.violations > 0).tolist()
-              if model.constraints[index].name in score.worsened]
+    broken = [
+        f"'{model.constraints[index].name}' by {score.violations[index]:g}"
+        for index in np.flatnonzero(score.violations > 0).tolist()
+        if model.constraints[index].name in score.worsened
+    ]
     return f"no assignment that holds every hard constraint was found in the time; the start breaks {', '.join(broken) or 'some of them'}"

@@ -17,16 +17,26 @@ from rebalancer.engines.cpsat.run import solve
 from rebalancer.engines.heat import container_heat
 from rebalancer.model import CellValues, Model
 
-#: Seconds for one part; parts that take less grow, parts that take all of it shrink.
-_SECONDS = 1.0
+#: Seconds for one part at first, and at most, once rounds bring nothing; parts that are solved in time grow, others shrink.
+_SECONDS, _MOST_SECONDS = 0.3, 2.0
 #: Placements that one part starts with, and the bounds of its size.
-_SIZE, _SMALLEST, _LARGEST = 600, 60, 20_000
+_SIZE, _SMALLEST, _LARGEST = 300, 60, 20_000
 #: Rounds without a better answer after which the rest of the time is left to the whole model.
 _PATIENCE = 60
 
 
-def improve(model: Model, request: Request, best: NDArray[np.int32], integers: tuple[int, ...], position: int, seconds: float, bound: int,
-            offer: Callable[[NDArray[np.int32]], bool], literals: Literals | None, patience: int = _PATIENCE) -> None:
+def improve(
+    model: Model,
+    request: Request,
+    best: NDArray[np.int32],
+    integers: tuple[int, ...],
+    position: int,
+    seconds: float,
+    bound: int,
+    offer: Callable[[NDArray[np.int32]], bool],
+    literals: Literals | None,
+    patience: int = _PATIENCE,
+) -> None:
     """Improve one tuple position by solving parts of the problem, until nothing is gained or the time is up.
 
     Parameters
@@ -56,8 +66,14 @@ def improve(model: Model, request: Request, best: NDArray[np.int32], integers: t
             continue
         encoding.bulk.minimize(rows.var, rows.coef)
         encoding.hint_from(CellValues(model.problem, best))
-        limit = min(_SECONDS, max(0.05, deadline - time.monotonic()))
-        outcome = solve(encoding.bulk, replace(request, gap=0.0, seed=int(rng.integers(2**31)), workers=request.workers), limit, cp_model_probing_level=0, symmetry_level=0)
+        limit = min(_SECONDS * (1 + idle / 8), _MOST_SECONDS, max(0.05, deadline - time.monotonic()))
+        outcome = solve(
+            encoding.bulk,
+            replace(request, gap=0.0, seed=int(rng.integers(2**31)), workers=request.workers),
+            limit,
+            cp_model_probing_level=0,
+            symmetry_level=0,
+        )
         size = min(_LARGEST, int(size * 1.3)) if outcome.status == "OPTIMAL" else max(_SMALLEST, int(size * 0.7))
         idle += 1
         if outcome.values is not None:
@@ -69,7 +85,14 @@ def improve(model: Model, request: Request, best: NDArray[np.int32], integers: t
                 heat = container_heat(model, position, CellValues(model.problem, best))
 
 
-def _part(model: Model, best: NDArray[np.int32], heat: NDArray[np.float64], size: int, rng: np.random.Generator, literals: Literals | None) -> Literals:
+def _part(
+    model: Model,
+    best: NDArray[np.int32],
+    heat: NDArray[np.float64],
+    size: int,
+    rng: np.random.Generator,
+    literals: Literals | None,
+) -> Literals:
     """Return candidates in which the objects of some containers may go to any of these, and all others stay.
 
     Half of the containers are drawn by heat, the others evenly, until about ``size`` placements are free. Unplaced objects are always free.
@@ -79,7 +102,11 @@ def _part(model: Model, best: NDArray[np.int32], heat: NDArray[np.float64], size
     loose = int((best < 0).sum())
     even = np.ones(containers) / containers
     hot = heat / heat.sum() if heat.sum() > 0 else even
-    order_hot = rng.permutation(containers) if hot is even else np.argsort(rng.exponential(size=containers) / np.maximum(hot, 1e-12))
+    order_hot = (
+        rng.permutation(containers)
+        if hot is even
+        else np.argsort(rng.exponential(size=containers) / np.maximum(hot, 1e-12))
+    )
     order_any = rng.permutation(containers)
     chosen: list[int] = []
     objects = loose
@@ -95,11 +122,18 @@ def _part(model: Model, best: NDArray[np.int32], heat: NDArray[np.float64], size
     movable = free[best] | (best < 0)
     if literals is not None:
         stays = literals.container == best[literals.object]
-        return literals.without(~(stays | (movable[literals.object] & (free[literals.container] | (literals.container < 0)))))
+        return literals.without(
+            ~(stays | (movable[literals.object] & (free[literals.container] | (literals.container < 0))))
+        )
     some = np.flatnonzero(movable)
     goes = np.array(sorted(chosen), np.int64)
-    pairs = np.concatenate([np.stack([np.arange(len(best)), best.astype(np.int64)]),
-                            np.stack([np.repeat(some, len(goes)), np.tile(goes, len(some))])], axis=1)
+    pairs = np.concatenate(
+        [
+            np.stack([np.arange(len(best)), best.astype(np.int64)]),
+            np.stack([np.repeat(some, len(goes)), np.tile(goes, len(some))]),
+        ],
+        axis=1,
+    )
     column = np.where(pairs[1] < 0, containers, pairs[1])
     key = np.unique(pairs[0] * (containers + 1) + column)
     obj, container = key // (containers + 1), key % (containers + 1)

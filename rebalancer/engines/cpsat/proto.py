@@ -59,7 +59,15 @@ class BulkModel:
         for first, last in zip(bounds[:-1], bounds[1:], strict=True):
             add().exactly_one.literals.extend(range(first, last))
 
-    def linear(self, rows: Rows, low: IntArray, high: IntArray, enforce: IntArray | None = None, extra: IntArray | None = None, factor: IntArray | None = None) -> None:
+    def linear(
+        self,
+        rows: Rows,
+        low: IntArray,
+        high: IntArray,
+        enforce: IntArray | None = None,
+        extra: IntArray | None = None,
+        factor: IntArray | None = None,
+    ) -> None:
         """Demand ``low <= Σ (+ factor · extra variable) <= high`` of every row's variables (its constant is not added).
 
         Parameters

@@ -72,7 +72,9 @@ def constant_rows(const: Grid) -> Rows:
     return Rows(const.groups, const.items, none, np.zeros(1, np.int64), none, none, const, none, none)
 
 
-def single_rows(shape: tuple[int, int], key: IntArray, var: IntArray, const: Grid, low: IntArray, high: IntArray) -> Rows:
+def single_rows(
+    shape: tuple[int, int], key: IntArray, var: IntArray, const: Grid, low: IntArray, high: IntArray
+) -> Rows:
     """Return cells that are one variable each; ``const`` must be 0 at their keys."""
     return Rows(*shape, key, np.arange(len(key) + 1), var, np.ones(len(key), np.int64), const, low, high)
 
@@ -88,7 +90,14 @@ def with_values(grid: Grid, key: IntArray, values: IntArray) -> Grid:
     kept = ~np.isin(grid.keys, key)
     keys = np.concatenate([grid.keys[kept], key])
     order = np.argsort(keys)
-    return Grid(grid.groups, grid.items, grid.table, grid.column, keys[order], np.concatenate([grid.values[kept], values])[order])
+    return Grid(
+        grid.groups,
+        grid.items,
+        grid.table,
+        grid.column,
+        keys[order],
+        np.concatenate([grid.values[kept], values])[order],
+    )
 
 
 class RowAlgebra:
@@ -202,9 +211,25 @@ class RowAlgebra:
             variables.append(rows.var[entry])
             coefs.append(rows.coef[entry] * coef_at(coef, row_key, groups, items))
         none = [np.empty(0, np.int64)]
-        return self.collect(groups, items, np.concatenate(keys or none), np.concatenate(variables or none), np.concatenate(coefs or none), total)
+        return self.collect(
+            groups,
+            items,
+            np.concatenate(keys or none),
+            np.concatenate(variables or none),
+            np.concatenate(coefs or none),
+            total,
+        )
 
-    def regroup(self, rows: Rows, groups: int, items: int, group_map: IntArray | None, item_map: IntArray | None, coef: Grid, const: NDArray[np.int64]) -> Rows:
+    def regroup(
+        self,
+        rows: Rows,
+        groups: int,
+        items: int,
+        group_map: IntArray | None,
+        item_map: IntArray | None,
+        coef: Grid,
+        const: NDArray[np.int64],
+    ) -> Rows:
         """Return sums of rows that map to each output cell; ``const`` is the sum of the constants, shape (groups, items)."""
         row = rows.row_of_entry
         weight = coef_at(coef, rows.key, rows.groups, rows.items)[row]
@@ -212,7 +237,9 @@ class RowAlgebra:
         to_item = np.zeros(len(rows.key), np.int64) if item_map is None else item_map[rows.item]
         key = (to_group * items + to_item)[row]
         kept = ((to_group >= 0) & (to_item >= 0))[row]
-        return self.collect(groups, items, key[kept], rows.var[kept], (rows.coef * weight)[kept], Grid(groups, items, const))
+        return self.collect(
+            groups, items, key[kept], rows.var[kept], (rows.coef * weight)[kept], Grid(groups, items, const)
+        )
 
     def gather(self, rows: Rows, group: IntArray, item: IntArray) -> Rows:
         """Return chosen cells in a row."""
@@ -226,7 +253,17 @@ class RowAlgebra:
         lengths = rows.lengths[source]
         entry = _ranges(rows.start[source], lengths)
         start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        return Rows(1, len(wanted), varying.astype(np.int64), start, rows.var[entry], rows.coef[entry], const, rows.low[source], rows.high[source])
+        return Rows(
+            1,
+            len(wanted),
+            varying.astype(np.int64),
+            start,
+            rows.var[entry],
+            rows.coef[entry],
+            const,
+            rows.low[source],
+            rows.high[source],
+        )
 
 
 def _weighted(const: NDArray[np.int64], *pairs: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -264,8 +301,16 @@ def _repeat_rows(rows: Rows, groups: int, items: int) -> tuple[IntArray, IntArra
     wide_items = np.arange(items) if rows.items == 1 else None
     copies_g = groups if wide_groups is not None else 1
     copies_i = items if wide_items is not None else 1
-    g = np.tile(np.arange(groups), len(entry) * copies_i) if wide_groups is not None else np.repeat(group[row], copies_i)
-    i = np.repeat(np.tile(np.arange(items), len(entry)), copies_g) if wide_items is not None else np.repeat(item[row], copies_g)
+    g = (
+        np.tile(np.arange(groups), len(entry) * copies_i)
+        if wide_groups is not None
+        else np.repeat(group[row], copies_i)
+    )
+    i = (
+        np.repeat(np.tile(np.arange(items), len(entry)), copies_g)
+        if wide_items is not None
+        else np.repeat(item[row], copies_g)
+    )
     position = np.repeat(entry, copies_g * copies_i)
     key = g * items + i
     return key, position, key

@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.base import Request
+from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.proto import BulkModel
 
 #: How often a running solve looks whether it should stop, in seconds.
 _GLANCE = 0.05
+#: The least that CP-SAT is given: less is nothing.
+_LEAST = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,30 +30,39 @@ class Outcome:
         CP-SAT's own: OPTIMAL, FEASIBLE, INFEASIBLE or UNKNOWN.
     values : int64 array or None
         Of every variable.
-    objective, bound : int
-        Exact integers, without the objective's constant; meaningless without an objective.
+    objective : int
+        Exact integer, without the objective's constant; meaningless without an objective or values.
+    bound : int or None
+        Proven lower bound, likewise; None where CP-SAT did not come to have one.
     """
 
     status: str
     values: NDArray[np.int64] | None
     objective: int
-    bound: int
+    bound: int | None
 
 
 class InvalidModel(RuntimeError):
     """CP-SAT refused the model: a defect of ours, never the user's."""
 
 
-def solve(bulk: BulkModel, request: Request, seconds: float, on_solution: Callable[[int, int], None] | None = None, on_bound: Callable[[float], None] | None = None,
-          **parameters: Any) -> Outcome:
-    """Run CP-SAT for at most ``seconds``, watching ``request.stop``.
+def solve(
+    bulk: BulkModel,
+    request: Request,
+    budget: Budget,
+    on_solution: Callable[[float], None] | None = None,
+    on_bound: Callable[[float], None] | None = None,
+    **parameters: Any,
+) -> Outcome:
+    """Run CP-SAT until its budget is used up, or it is stopped.
 
     Parameters
     ----------
-    on_solution : callable
-        Takes the objective and bound of each better solution.
-    on_bound : callable
-        Takes each better bound.
+    budget : Budget
+        What the solve may take; it is charged for what it took.
+    on_solution, on_bound : callable
+        Take the objective of each better solution, and each better bound, with the constant and unit of `BulkModel.minimize`.
+        Called from other threads.
     parameters
         Any of CP-SAT's own, which win over the defaults here.
 
@@ -61,30 +73,64 @@ def solve(bulk: BulkModel, request: Request, seconds: float, on_solution: Callab
     from ortools.sat.python import cp_model
 
     solver = cp_model.CpSolver()
-    settings: dict[str, Any] = {"num_workers": max(1, request.workers), "random_seed": request.seed % 2**31, "catch_sigint_signal": False}
-    if request.deterministic:
-        settings |= {"interleave_search": True, "max_deterministic_time": max(0.01, min(seconds, 1e9))}
-    elif np.isfinite(seconds):
-        settings["max_time_in_seconds"] = max(0.01, seconds)
-    if request.gap > 0:
-        settings["relative_gap_limit"] = request.gap
-    for name, value in (settings | parameters).items():
+    for name, value in (_settings(request, budget) | parameters).items():
         setattr(solver.parameters, name, value)
-    if on_bound is not None:
-        solver.best_bound_callback = on_bound
+    bounded = threading.Event()
+
+    def note_bound(bound: float) -> None:
+        bounded.set()
+        if on_bound is not None:
+            on_bound(bound)
+
+    solver.best_bound_callback = note_bound
 
     class Watch(cp_model.CpSolverSolutionCallback):
         def on_solution_callback(self) -> None:
             if on_solution is not None:
-                on_solution(round(self.objective_value), round(self.best_objective_bound))
+                on_solution(self.objective_value)
 
+    status = solver.status_name(_watched(solver, bulk, Watch(), budget))
+    if status == "MODEL_INVALID":
+        raise InvalidModel(bulk.model.validate())
+    response = solver.response_proto
+    budget.spend(response.deterministic_time)
+    values = np.array(response.solution, np.int64) if status in ("OPTIMAL", "FEASIBLE") else None
+    objective, bound = 0, None
+    if bulk.proto.has_objective():
+        if values is not None:
+            chosen = np.array(bulk.proto.objective.vars, np.int64)
+            objective = int(np.dot(values[chosen], np.array(bulk.proto.objective.coeffs, np.int64))) if len(chosen) else 0
+        # A solve that ends before its search has begun says 0, which is no bound at all.
+        if status == "OPTIMAL" or (bounded.is_set() and status != "INFEASIBLE"):
+            bound = int(response.inner_objective_lower_bound)
+    return Outcome(status, values, objective, bound)
+
+
+def _settings(request: Request, budget: Budget) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "num_workers": max(1, request.workers),
+        "random_seed": request.seed % 2**31,
+        "catch_sigint_signal": False,
+    }
+    if np.isfinite(budget.remaining):
+        limit = "max_deterministic_time" if budget.deterministic else "max_time_in_seconds"
+        settings[limit] = max(_LEAST, budget.remaining)
+    if budget.deterministic:
+        settings["interleave_search"] = True
+    if request.gap > 0:
+        settings["relative_gap_limit"] = request.gap
+    return settings
+
+
+def _watched(solver: Any, bulk: BulkModel, callback: Any, budget: Budget) -> Any:
+    """Solve in a thread of its own, stopping when the budget's owner says so; return CP-SAT's status."""
     finished = threading.Event()
     failure: list[BaseException] = []
     statuses: list[Any] = []
 
     def work() -> None:
         try:
-            statuses.append(solver.solve(bulk.model, Watch()))
+            statuses.append(solver.solve(bulk.model, callback))
         except BaseException as error:
             failure.append(error)
         finally:
@@ -92,25 +138,10 @@ def solve(bulk: BulkModel, request: Request, seconds: float, on_solution: Callab
 
     worker = threading.Thread(target=work, name="cp-sat", daemon=True)
     worker.start()
-    while not finished.is_set():
-        try:
-            finished.wait(_GLANCE)
-        except KeyboardInterrupt:
-            request.stop.set()
-        if request.stop.is_set():
+    while not finished.wait(_GLANCE):
+        if budget.stop.is_set():
             solver.stop_search()
     worker.join()
     if failure:
         raise failure[0]
-    status = solver.status_name(statuses[0])
-    if status == "MODEL_INVALID":
-        raise InvalidModel(bulk.model.validate())
-    response = solver.response_proto
-    found = status in ("OPTIMAL", "FEASIBLE")
-    values = np.array(response.solution, np.int64) if found else None
-    has_objective = bulk.proto.has_objective()
-    objective = 0
-    if found and has_objective and values is not None:
-        chosen = np.array(bulk.proto.objective.vars, np.int64)
-        objective = int(np.dot(values[chosen], np.array(bulk.proto.objective.coeffs, np.int64))) if len(chosen) else 0
-    return Outcome(status, values, objective, int(response.inner_objective_lower_bound) if has_objective else 0)
+    return statuses[0]

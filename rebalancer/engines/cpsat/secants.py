@@ -26,7 +26,10 @@ def first_secants(bulk: BulkModel, squares: Squares, start: IntArray) -> bool:
             points = set(range(least, most)) or {least}
         else:
             finest = max(1, (most - least) // _FINEST)
-            offsets = [int(finest * _RATIO**power) for power in range(int(np.log((most - least) / finest) / np.log(_RATIO)) + 1)]
+            offsets = [
+                int(finest * _RATIO**power)
+                for power in range(int(np.log((most - least) / finest) / np.log(_RATIO)) + 1)
+            ]
             near = {here - 1, here, *(here + offset for offset in offsets), *(here - offset for offset in offsets)}
             points = {point for point in near | {least, most - 1, 0, -1} if least <= point < most}
         for point in sorted(points):
@@ -48,4 +51,9 @@ def _secant(bulk: BulkModel, squares: Squares, row: int, point: int) -> None:
     slope, divisor = 2 * point + 1, int(squares.divisor[row])
     const = int(x.const.at(x.group[row : row + 1], x.item[row : row + 1])[0])
     right = -point * (point + 1) + divisor // 2 - divisor + 1 + slope * const
-    bulk.linear_of(np.append(x.var[first:last], squares.variable[row]), np.append(-slope * x.coef[first:last], divisor), right, INFINITE)
+    bulk.linear_of(
+        np.append(x.var[first:last], squares.variable[row]),
+        np.append(-slope * x.coef[first:last], divisor),
+        right,
+        INFINITE,
+    )

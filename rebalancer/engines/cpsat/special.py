@@ -35,7 +35,13 @@ class Factors:
         if position is None:
             return _NONE, _NONE, const, const, const
         first, last = int(self.rows.start[position]), int(self.rows.start[position + 1])
-        return self.rows.var[first:last], self.rows.coef[first:last], const, int(self.rows.low[position]), int(self.rows.high[position])
+        return (
+            self.rows.var[first:last],
+            self.rows.coef[first:last],
+            const,
+            int(self.rows.low[position]),
+            int(self.rows.high[position]),
+        )
 
 
 def encode_product(encoder: Encoder, cells: Product) -> Rows:
@@ -50,14 +56,22 @@ def encode_product(encoder: Encoder, cells: Product) -> Rows:
         else:
             pairs.append((key, one, other))
     ends = [[a * b for a in one[3:] for b in other[3:]] for _, one, other in pairs]
-    low, high = (np.array([(pick(corner) + cells.divisor // 2) // cells.divisor for corner in ends], np.int64) for pick in (min, max))
+    low, high = (
+        np.array([(pick(corner) + cells.divisor // 2) // cells.divisor for corner in ends], np.int64)
+        for pick in (min, max)
+    )
     keys = np.array([key for key, _, _ in pairs], np.int64)
     variables = encoder.new(cells, keys, low, high)
     for (_, one, other), variable, corner in zip(pairs, variables.tolist(), ends, strict=True):
         target = variable
         if cells.divisor > 1:
             target = int(encoder.plain(np.array([min(corner)]), np.array([max(corner)]))[0])
-            encoder.bulk.linear_of(np.array([variable, target]), np.array([cells.divisor, -1]), cells.divisor // 2 - cells.divisor + 1, cells.divisor // 2)
+            encoder.bulk.linear_of(
+                np.array([variable, target]),
+                np.array([cells.divisor, -1]),
+                cells.divisor // 2 - cells.divisor + 1,
+                cells.divisor // 2,
+            )
         encoder.bulk.product(target, [one[:3], other[:3]])
     grid = Grid(cells.groups, cells.items, const.reshape(cells.groups, cells.items))
     return single_rows((cells.groups, cells.items), keys, variables, grid, low, high)
@@ -74,7 +88,10 @@ def encode_ratio(encoder: Encoder, cells: Ratio) -> Rows:
             const[key] = (2 * cells.factor * top[2] + bottom[2]) // (2 * bottom[2])
         else:
             varying.append((key, top, bottom))
-    quotients = [[(2 * cells.factor * a + b) // (2 * b) for a in top[3:] for b in (max(1, bottom[3]), bottom[4])] for _, top, bottom in varying]
+    quotients = [
+        [(2 * cells.factor * a + b) // (2 * b) for a in top[3:] for b in (max(1, bottom[3]), bottom[4])]
+        for _, top, bottom in varying
+    ]
     low, high = (np.array([pick(corner) for corner in quotients], np.int64) for pick in (min, max))
     keys = np.array([key for key, _, _ in varying], np.int64)
     variables = encoder.new(cells, keys, low, high)
@@ -94,15 +111,21 @@ def encode_ratio(encoder: Encoder, cells: Ratio) -> Rows:
 
 def encode_mod(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:
     """``x = divisor · quotient + y`` with ``0 <= y < divisor``."""
-    divisor = cells.divisor.at(x.group if cells.divisor.groups > 1 else 0 * x.group, x.item if cells.divisor.items > 1 else 0 * x.item).astype(np.int64)
+    divisor = cells.divisor.at(
+        x.group if cells.divisor.groups > 1 else 0 * x.group, x.item if cells.divisor.items > 1 else 0 * x.item
+    ).astype(np.int64)
     quotient = encoder.plain(x.low // divisor, x.high // divisor)
     variables = encoder.new(cells, x.key, np.zeros(len(x.key), np.int64), divisor - 1)
     for row, (whole, rest, by) in enumerate(zip(quotient.tolist(), variables.tolist(), divisor.tolist(), strict=True)):
         first, last = int(x.start[row]), int(x.start[row + 1])
         offset = int(x.const_at_key[row])
-        encoder.bulk.linear_of(np.append(x.var[first:last], [whole, rest]), np.append(x.coef[first:last], [-by, -1]), -offset, -offset)
+        encoder.bulk.linear_of(
+            np.append(x.var[first:last], [whole, rest]), np.append(x.coef[first:last], [-by, -1]), -offset, -offset
+        )
     none = np.zeros(len(x.key), np.int64)
-    return single_rows((cells.groups, cells.items), x.key, variables, with_values(const, x.key, none), none, divisor - 1)
+    return single_rows(
+        (cells.groups, cells.items), x.key, variables, with_values(const, x.key, none), none, divisor - 1
+    )
 
 
 def encode_ordered(encoder: Encoder, cells: Reduce) -> Rows:
@@ -119,11 +142,25 @@ def encode_ordered(encoder: Encoder, cells: Reduce) -> Rows:
             members.setdefault(to, []).append(factors.form(key))
     varying = sorted(to for to, forms in members.items() if any(len(form[0]) for form in forms))
     if rest:
-        low = np.array([sum(sorted(form[3] for form in members[to])[: max(0, len(members[to]) - cells.rank)]) for to in varying], np.int64)
-        high = np.array([sum(sorted(form[4] for form in members[to])[: max(0, len(members[to]) - cells.rank)]) for to in varying], np.int64)
+        low = np.array(
+            [sum(sorted(form[3] for form in members[to])[: max(0, len(members[to]) - cells.rank)]) for to in varying],
+            np.int64,
+        )
+        high = np.array(
+            [sum(sorted(form[4] for form in members[to])[: max(0, len(members[to]) - cells.rank)]) for to in varying],
+            np.int64,
+        )
     else:
-        low, high = (np.array([sorted((form[side] for form in members[to]), reverse=True)[min(cells.rank, len(members[to]) - 1)] for to in varying], np.int64)
-                     for side in (3, 4))
+        low, high = (
+            np.array(
+                [
+                    sorted((form[side] for form in members[to]), reverse=True)[min(cells.rank, len(members[to]) - 1)]
+                    for to in varying
+                ],
+                np.int64,
+            )
+            for side in (3, 4)
+        )
     keys = np.array(varying, np.int64)
     variables = encoder.new(cells, keys, low, high)
     for to, variable in zip(varying, variables.tolist(), strict=True):
@@ -134,7 +171,9 @@ def encode_ordered(encoder: Encoder, cells: Reduce) -> Rows:
     return single_rows((cells.groups, cells.items), keys, variables, grid, low, high)
 
 
-def _nth(encoder: Encoder, forms: list[tuple[IntArray, IntArray, int, int, int]], t: int, rank: int, below: bool, above: bool) -> None:
+def _nth(
+    encoder: Encoder, forms: list[tuple[IntArray, IntArray, int, int, int]], t: int, rank: int, below: bool, above: bool
+) -> None:
     rank = min(rank, len(forms) - 1)
     if below:  # at most ``rank`` cells may be above t
         over = encoder.plain(np.zeros(len(forms), np.int64), np.ones(len(forms), np.int64))
@@ -148,10 +187,15 @@ def _nth(encoder: Encoder, forms: list[tuple[IntArray, IntArray, int, int, int]]
         encoder.bulk.linear_of(reach, np.ones(len(reach), np.int64), rank + 1, len(reach))
 
 
-def _all_but(encoder: Encoder, forms: list[tuple[IntArray, IntArray, int, int, int]], y: int, rank: int, below: bool, above: bool) -> None:
+def _all_but(
+    encoder: Encoder, forms: list[tuple[IntArray, IntArray, int, int, int]], y: int, rank: int, below: bool, above: bool
+) -> None:
     if below:  # exempt some ``rank`` of them; the rest must be paid for
         exempt = encoder.plain(np.zeros(len(forms), np.int64), np.ones(len(forms), np.int64))
-        paid = encoder.plain(np.array([min(0, form[3]) for form in forms], np.int64), np.array([max(0, form[4]) for form in forms], np.int64))
+        paid = encoder.plain(
+            np.array([min(0, form[3]) for form in forms], np.int64),
+            np.array([max(0, form[4]) for form in forms], np.int64),
+        )
         for (var, coef, const, _, _), literal, share in zip(forms, exempt.tolist(), paid.tolist(), strict=True):
             encoder.bulk.linear_of(np.append(var, share), np.append(coef, -1), -INFINITE, -const, enforce=-literal - 1)
             encoder.bulk.linear_of(np.array([share]), np.ones(1, np.int64), 0, INFINITE, enforce=literal)
@@ -167,7 +211,9 @@ def _all_but(encoder: Encoder, forms: list[tuple[IntArray, IntArray, int, int, i
             var_sum += [var, np.array([extra])]
             coef_sum += [-coef, np.ones(1, np.int64)]
             const_sum += const
-        encoder.bulk.linear_of(np.concatenate(var_sum).astype(np.int64), np.concatenate(coef_sum).astype(np.int64), -INFINITE, const_sum)
+        encoder.bulk.linear_of(
+            np.concatenate(var_sum).astype(np.int64), np.concatenate(coef_sum).astype(np.int64), -INFINITE, const_sum
+        )
 
 
 __all__ = ["Factors", "encode_mod", "encode_ordered", "encode_product", "encode_ratio"]

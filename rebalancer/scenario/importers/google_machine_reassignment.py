@@ -6,51 +6,16 @@ Processes are objects, machines are containers. The names say the index in the i
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rebalancer.problem.errors import Fault, InputError
 from rebalancer.problem.numbers import IntArray
 from rebalancer.scenario.importers.folder import write_folder
+from rebalancer.scenario.importers.google_machine_scenario import Instance, scenario_files
 from rebalancer.scenario.importers.integers import IntegerFile
-
-
-@dataclass(frozen=True, eq=False)
-class Instance:
-    """What a scenario is made of; R resources, M machines, P processes.
-
-    Parameters
-    ----------
-    transient : bool array, shape (R,)
-        Whether a process that leaves still uses the resource where it was until all moves are done.
-    load_weight : int64 array, shape (R,)
-    neighborhood, location : int64 array, shape (M,)
-    capacity, safety : int64 array, shape (M, R)
-    service : int64 array, shape (P,)
-    requirement : int64 array, shape (P, R)
-    move_cost : int64 array, shape (P,)
-    process_move_weight : int
-    machine : int64 array, shape (P,)
-        Where each process is now.
-    """
-
-    transient: NDArray[np.bool_]
-    load_weight: IntArray
-    neighborhood: IntArray
-    location: IntArray
-    capacity: IntArray
-    safety: IntArray
-    service: IntArray
-    requirement: IntArray
-    move_cost: IntArray
-    process_move_weight: int
-    machine: IntArray
 
 
 def convert(
@@ -81,15 +46,7 @@ def convert(
     """
     instance = read(Path(model_path), Path(assignment_path))
     source = f"{Path(model_path).name}, {Path(assignment_path).name}"
-    files = {
-        "scenario.yaml": _scenario(instance, source, schema),
-        "machines.csv": _machines(instance),
-        "processes.csv": _processes(instance),
-    }
-    write_folder(Path(out_dir), files, overwrite)
-
-
-# -- reading ----------------------------------------------------------------------------------------------------------
+    write_folder(Path(out_dir), scenario_files(instance, source, schema), overwrite)
 
 
 def read(model_path: Path, assignment_path: Path) -> Instance:
@@ -125,10 +82,12 @@ def read(model_path: Path, assignment_path: Path) -> Instance:
         )
 
     services = file.take_count("services", 1)
+    spread, dependencies = [], []
     for s in range(services):
-        file.take(1, f"the spread minimum of service {s}")
+        spread.append(int(file.take(1, f"the spread minimum of service {s}")[0]))
         depends = _Rows(file, file.take_count(f"dependencies of service {s}"), 1, f"the dependencies of service {s}")
         faults += depends.outside(0, 0, services - 1, f"service {s} depends on service {{value}}, there are {services}")
+        dependencies += [(s, other) for other in depends.column(0).tolist()]
 
     processes = file.take_count("processes", 1)
     by_process = _Rows(file, processes, 2 + resources, "the processes")
@@ -171,10 +130,14 @@ def read(model_path: Path, assignment_path: Path) -> Instance:
         location=by_machine.column(1),
         capacity=table[:, 2 : 2 + resources],
         safety=table[:, 2 + resources : 2 + 2 * resources],
+        machine_move_cost=table[:, 2 + 2 * resources :],
+        spread=np.array(spread, np.int64),
+        dependencies=tuple(dependencies),
         service=by_process.column(0),
         requirement=by_process.table[:, 1 : 1 + resources],
         move_cost=by_process.column(1 + resources),
-        process_move_weight=int(weights.table[0, 0]),
+        balance=balance.table,
+        move_weights=(int(weights.table[0, 0]), int(weights.table[0, 1]), int(weights.table[0, 2])),
         machine=by_place.column(0),
     )
 
@@ -200,105 +163,3 @@ class _Rows:
         width = self.table.shape[1]
         found = ((self._start + row * width + column, message.format(row=row, value=values[row])) for row in rows)
         return self._file.faults("out-of-range", found) if rows else []
-
-
-# -- writing ----------------------------------------------------------------------------------------------------------
-
-_HEADER = """\
-# Google machine reassignment, from {source}.
-#
-# Covered, exactly:
-#   - capacity of every resource; processes that leave still count where the resource is transient (DURING_AND_AFTER)
-#   - conflict: two processes of one service never share a machine
-#   - load cost: what a machine uses above its safety capacity, times the weight of the resource
-#   - process move cost
-# Not covered yet: spread, dependency, balance cost, service move cost, machine move cost. The partition `service` and
-# the scopes `location` and `neighborhood` are here for them.
-#
-# `replicas` is the partition `service` without the services of a single process, which cannot conflict. `load_r0`
-# weighs the same as `r0` but has no capacity on machines: a capacity goal is divided by the mean capacity of its
-# dimension, and the load cost is not.
-"""
-
-
-def _scenario(instance: Instance, source: str, schema: str | None) -> Iterator[str]:
-    resources = range(len(instance.transient))
-    loads = [r for r in resources if instance.load_weight[r]]
-    shared = bool(_replicated(instance).any())
-    if schema:
-        yield f"# yaml-language-server: $schema={schema}\n"
-    yield _HEADER.format(source=source)
-    amounts = [f"r{r}" for r in resources]
-    doubled = [f"load_r{r}: r{r}" for r in loads]
-    yield "\nobject: process\ncontainer: machine\n\ntables:\n"
-    yield "  machine:\n    file: machines.csv\n    key: machine\n    scopes: [location, neighborhood]\n"
-    yield _flow("    dimensions: ", [f"{name}: {name}" for name in amounts])
-    yield "  process:\n    file: processes.csv\n    key: process\n    container: machine\n"
-    yield _flow("    dimensions: ", [*(f"{name}: {name}" for name in amounts), *doubled, "move_cost: move_cost"])
-    yield f"    partitions: [service{', replicas' if shared else ''}]\n"
-
-    yield "\npolicy: HARD\nconstraints:\n"
-    for r in resources:
-        definition = "DURING_AND_AFTER" if instance.transient[r] else "AFTER"
-        yield f"  - capacity: {{scope: machine, dimension: r{r}, definition: {definition}}}\n    name: capacity-r{r}\n"
-    if shared:
-        yield "  - group_count: {scope: machine, partition: replicas, bound: MAX, limit: 1}\n    name: conflict\n"
-
-    if loads or instance.process_move_weight:
-        yield "\ngoals:\n"
-    for r in loads:
-        yield f"  - capacity:\n      scope: machine\n      dimension: load_r{r}\n      limit:\n        type: ABSOLUTE\n"
-        yield _flow(
-            "        scope_item_limits: ", [f"m{m}: {amount}" for m, amount in enumerate(instance.safety[:, r])]
-        )
-        yield f"    name: load-r{r}\n    weight: {instance.load_weight[r]}\n"
-    if instance.process_move_weight:
-        yield "  - minimize_movement: {scope: machine, dimension: move_cost, do_not_normalize: true}\n"
-        yield f"    name: process-move\n    weight: {instance.process_move_weight}\n"
-
-
-def _flow(start: str, entries: list[str]) -> str:
-    """Return a mapping in braces, wrapped: a few lines for hundreds of machines instead of a line each."""
-    indent = " " * (len(start) - len(start.lstrip()) + 2)
-    return (
-        textwrap.fill(
-            f"{start}{{{', '.join(entries)}}}",
-            width=118,
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        + "\n"
-    )
-
-
-def _machines(instance: Instance) -> Iterator[str]:
-    resources = instance.capacity.shape[1]
-    yield ",".join(["machine", "location", "neighborhood", *(f"r{r}" for r in range(resources))]) + "\n"
-    places = zip(instance.location.tolist(), instance.neighborhood.tolist(), instance.capacity.tolist(), strict=True)
-    for m, (location, neighborhood, capacity) in enumerate(places):
-        yield f"m{m},l{location},n{neighborhood},{','.join(map(str, capacity))}\n"
-
-
-def _processes(instance: Instance) -> Iterator[str]:
-    replicated = _replicated(instance)
-    shared = bool(replicated.any())
-    resources = instance.requirement.shape[1]
-    columns = ["process", "machine", "service", *(["replicas"] if shared else [])]
-    yield ",".join([*columns, *(f"r{r}" for r in range(resources)), "move_cost"]) + "\n"
-    rows = zip(
-        instance.machine.tolist(),
-        instance.service.tolist(),
-        replicated.tolist(),
-        instance.requirement.tolist(),
-        instance.move_cost.tolist(),
-        strict=True,
-    )
-    for p, (machine, service, has_replicas, requirement, cost) in enumerate(rows):
-        names = [f"p{p}", f"m{machine}", f"s{service}", *([f"s{service}" if has_replicas else ""] if shared else [])]
-        yield ",".join([*names, *map(str, requirement), str(cost)]) + "\n"
-
-
-def _replicated(instance: Instance) -> NDArray[np.bool_]:
-    """Return, per process, whether its service has another one."""
-    return np.bincount(instance.service)[instance.service] > 1

@@ -1,0 +1,39 @@
+"""Weights so far apart that the integer objective of a tuple position cannot tell small differences of some goal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rebalancer.problem import Fault
+
+if TYPE_CHECKING:
+    from rebalancer.model import Model
+
+#: A goal's value should be told to this.
+_FINE = 1e-3
+
+
+def coarse_goals(model: Model) -> list[Fault]:
+    """Return a warning for every goal and fix-it goal of which the rounding of its tuple position hides differences."""
+    warnings = []
+    for index, position in enumerate(model.tuple_positions):
+        parts = [
+            (f"goal '{goal.name}'", "weight", abs(float(goal.weight)), ("goals", row))
+            for row, goal in enumerate(model.goals)
+            if goal.tuple_pos == index
+        ]
+        if position.fixes:
+            parts += [
+                (f"repairing '{constraint.name}'", "invalid_cost", float(constraint.invalid_cost), ("constraints", row))
+                for row, constraint in enumerate(model.constraints)
+                if constraint.tuple_pos_if_broken == index and constraint.policy != "HARD"
+            ]
+        for what, field, factor, path in parts:
+            if 0 < _FINE * factor < position.epsilon:
+                seen = position.epsilon / factor
+                message = (
+                    f"tuple position {index} is rounded to {position.epsilon:.2g}, so differences of {what} below"
+                    f" {seen:.2g} are not seen; bring the weights closer together, or use another tuple position"
+                )
+                warnings.append(Fault("coarse", message, (*path, field), factor))
+    return warnings

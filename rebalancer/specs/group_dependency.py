@@ -1,0 +1,90 @@
+"""group_dependency: a group only goes where the groups that it needs are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from rebalancer.model import Component
+from rebalancer.specs.base import Spec
+from rebalancer.specs.fields import (
+    PARTITION_ALIASES,
+    DimensionOrCount,
+    GroupName,
+    ItemFilter,
+    PartitionName,
+    ScopeName,
+)
+from rebalancer.specs.limits import kept_items
+
+if TYPE_CHECKING:
+    from rebalancer.model import Cells, ModelBuilder
+
+
+class GroupDependencySpec(Spec):
+    """Demand that where a group is, the groups that it needs are too.
+
+    Notes
+    -----
+    A group is in a scope item if its amount of the dimension there is above 0. For every group ``a`` that needs a
+    group ``b``, and every filtered item ``s``, ``e(a, b, s)`` is 1 if ``a`` is in ``s`` and ``b`` is not, else 0.
+
+    Goal: ``Σ e``. Constraint: one component per dependency and item, ``e ≤ 0``.
+
+    An empty group is nowhere: it needs nothing, and what needs it can be nowhere either. A dependency that is
+    stated twice counts once, one of a group on itself always holds. Unplaced objects are in no item. Without
+    dependencies the goal is 0 and the constraint holds.
+
+    Source: the dependency constraint of the ROADEF/EURO challenge 2012 (Google machine reassignment), with services
+    and neighborhoods.
+    """
+
+    key: ClassVar[str] = "group_dependency"
+
+    scope: ScopeName = Field(description="Scope in whose items the groups meet.")
+    partition_name: PartitionName = Field(description="The groups.", validation_alias=PARTITION_ALIASES)
+    dependencies: Mapping[GroupName, tuple[GroupName, ...]] = Field(
+        description="The groups that a group needs beside it, by group."
+    )
+    dimension: DimensionOrCount = Field(
+        "", description="Objects that weigh nothing in it do not count; empty: all count."
+    )
+    filter: ItemFilter = Field(None, description="Which scope items.")
+
+    def goal(self, model: ModelBuilder) -> Cells:
+        return model.linear([(model.total(model.hinge(part.cells)), 1) for part in self.components(model)])
+
+    def components(self, model: ModelBuilder) -> list[Component]:
+        problem = model.problem
+        groups = problem.partitions[self.partition_name].groups
+        kept = kept_items(problem.scopes[self.scope].items, self.filter)
+        pairs = sorted(
+            {
+                (groups.index[name], groups.index[other])
+                for name, others in self.dependencies.items()
+                for other in others
+            }
+        )
+        if not pairs or not len(kept):
+            return []
+        involved, slot = np.unique(np.array(pairs, np.int64), return_inverse=True)
+        amount = model.amount(self.scope, self.dimension, partition=self.partition_name, items=kept)
+        columns = np.arange(len(kept))
+        there = model.step(
+            model.gather(amount, np.repeat(involved, len(kept)), np.tile(columns, len(involved)))
+        )  # one cell per group and item that matters, shared by all dependencies
+        needs, needed = ((side[:, None] * len(kept) + columns).ravel() for side in slot.reshape(-1, 2).T)
+        zeros = np.zeros(len(needs), np.int64)
+        missing = model.linear([(model.gather(there, zeros, needs), 1), (model.gather(there, zeros, needed), -1)])
+        return [
+            Component(
+                missing,
+                scope=self.scope,
+                partition=self.partition_name,
+                group_index=np.repeat(np.array(pairs, np.int64)[:, 0], len(kept)),
+                item_index=np.tile(kept, len(pairs)),
+            )
+        ]

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from rebalancer.specs.minimize_movement import MinimizeMovementSpec
+from tests.specs.worlds import broken, builder, codes, faults, feasible, goal, settled, warnings, world
+
+
+@pytest.mark.parametrize(
+    ("fields", "moves", "expected"),
+    [
+        ({}, {"a": "h1"}, 0.001 / 4),
+        ({"magic_scaling": False}, {"a": "h1", "c": "h3"}, 2 / 4),
+        ({"do_not_normalize": True}, {"a": "h1", "c": "h3"}, 2),
+        ({"do_not_normalize": True, "dimension": "cpu"}, {"a": "h1", "c": "h3", "f": "h3"}, 5),
+        ({"do_not_normalize": True, "dimension": "cpu", "allowance": 2}, {"a": "h1", "c": "h3"}, 3),
+        ({"do_not_normalize": True, "dimension": "cpu", "allowance": 6}, {"a": "h1", "c": "h3"}, 0),
+        ({"magic_scaling": False, "dimension": "cpu"}, {"a": "h1"}, 1 / 2 / 4),
+        ({"magic_scaling": False, "dimension": "cpu"}, {"e": "h0"}, 3 / 4 / 4),
+        ({"dimension": "cpu"}, {"e": "h0"}, 0.001 * 3 / 4 / 4),
+        ({"scope": "rack", "do_not_normalize": True}, {"a": "h1"}, 0),
+        ({"scope": "rack", "do_not_normalize": True}, {"a": "h3"}, 1),
+        ({"scope": "rack", "magic_scaling": False, "dimension": "cpu"}, {"e": "h0"}, 3 / 10 / 2),
+        ({"scope": "rack", "magic_scaling": False, "dimension": "cpu"}, {"e": "h3"}, 3 / 2),
+        ({"do_not_normalize": True, "dimension": "vec"}, {"a": "h1", "b": "h1"}, 5),
+        ({"do_not_normalize": True, "dimension": "io"}, {"a": "h1"}, 5),
+        ({"do_not_normalize": True, "dimension": "net"}, {"a": "h1"}, -2),
+    ],
+)
+def test_what_moves_costs(fields: dict[str, Any], moves: Mapping[str, str | None], expected: float) -> None:
+    spec = MinimizeMovementSpec(**fields)
+    assert goal(world(), spec) == 0
+    assert goal(world(), spec, moves) == pytest.approx(expected, abs=1e-12)
+
+
+def test_placing_is_no_movement_and_taking_out_is() -> None:
+    for dimension in ("", "cpu", "vec"):
+        spec = MinimizeMovementSpec(do_not_normalize=True, dimension=dimension)
+        assert goal(world(), spec, {"d": "h1"}) == 0
+        assert goal(world(), spec, {"c": None}) == {"": 1, "cpu": 4, "vec": 4}[dimension]
+    assert goal(world(), MinimizeMovementSpec(dimension="cpu", magic_scaling=False), {"c": None}) == pytest.approx(
+        4 / 4
+    )
+
+
+def test_out_of_the_scope_is_one_place() -> None:
+    spec = MinimizeMovementSpec(scope="rack", do_not_normalize=True, dimension="cpu")
+    assert goal(settled(), spec, {"d": None}) == 0
+    assert goal(settled(), spec, {"d": "h0"}) == 8
+    assert goal(world(), spec, {"a": None}) == 1
+
+
+def test_as_a_constraint_nothing_may_move() -> None:
+    assert broken(world(), MinimizeMovementSpec(do_not_normalize=True), {"a": "h1", "d": "h1"}) == (1, 1)
+    assert broken(world(), MinimizeMovementSpec(), {"a": "h1"}) == (pytest.approx(0.001 / 4), 1)
+    assert not feasible(world(), MinimizeMovementSpec(), {"a": "h1"})
+    assert feasible(world(), MinimizeMovementSpec(), {"d": "h1"})
+
+
+def test_as_a_constraint_an_allowance_is_a_budget() -> None:
+    spec = MinimizeMovementSpec(do_not_normalize=True, allowance=1.5)
+    assert feasible(world(), spec, {"a": "h1"})
+    assert not feasible(world(), spec, {"a": "h1", "b": "h1"})
+    assert broken(world(), spec, {"a": "h1", "b": "h1"}) == (0.5, 1)
+
+
+def test_items_without_capacity() -> None:
+    out = builder()
+    out.add_object_dimension("mem", {"a": 2, "b": 6})
+    out.add_scope_dimension("mem", "host", {"h0": 4, "h1": 0, "h2": 1, "h3": 2})
+    problem = out.build()
+    spec = MinimizeMovementSpec(dimension="mem", magic_scaling=False)
+    assert goal(problem, spec, {"a": "h1", "b": "h3"}) == pytest.approx(6 / 2 / 4)
+    assert broken(problem, spec, {"a": "h1"}) == (pytest.approx(2 / 4), 1)
+    assert warnings(problem, spec) == ["zero-capacity"]
+
+
+def test_faults() -> None:
+    assert codes(faults(world(), MinimizeMovementSpec(allowance=1))) == [("unsupported-field", "allowance")]
+    assert codes(faults(world(), MinimizeMovementSpec(allowance=-1, do_not_normalize=True))) == [
+        ("out-of-range", "allowance")
+    ]
+    assert codes(faults(world(), MinimizeMovementSpec(scope="rackk"))) == [("unknown-name", "scope")]
