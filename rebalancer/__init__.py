@@ -18,19 +18,35 @@ if TYPE_CHECKING:
     from rebalancer.specs.avoid_moving import AvoidMovingSpec as AvoidMovingSpec
     from rebalancer.specs.balance import BalanceSpec as BalanceSpec
     from rebalancer.specs.capacity import CapacitySpec as CapacitySpec
+    from rebalancer.specs.capacity_with_group_presence import CapacityWithGroupPresenceSpec as CapacityWithGroupPresenceSpec
     from rebalancer.specs.colocate_groups import ColocateGroupsSpec as ColocateGroupsSpec
+    from rebalancer.specs.disaster_recovery_capacity import DisasterRecoveryCapacitySpec as DisasterRecoveryCapacitySpec
+    from rebalancer.specs.exclusive_scope_items import ExclusiveScopeItemsSpec as ExclusiveScopeItemsSpec
     from rebalancer.specs.fields import Filter as Filter
     from rebalancer.specs.fields import Limit as Limit
+    from rebalancer.specs.group_assignment_affinities import GroupAssignmentAffinitiesSpec as GroupAssignmentAffinitiesSpec
+    from rebalancer.specs.group_capacity import GroupCapacitySpec as GroupCapacitySpec
     from rebalancer.specs.group_count import GroupCountSpec as GroupCountSpec
     from rebalancer.specs.group_dependency import GroupDependencySpec as GroupDependencySpec
+    from rebalancer.specs.group_diversity import GroupDiversitySpec as GroupDiversitySpec
+    from rebalancer.specs.group_isolation_limit import GroupIsolationLimitSpec as GroupIsolationLimitSpec
+    from rebalancer.specs.group_move_limit import GroupMoveLimitSpec as GroupMoveLimitSpec
     from rebalancer.specs.largest_group_movement import LargestGroupMovementSpec as LargestGroupMovementSpec
     from rebalancer.specs.leftover_ratio import LeftoverRatioSpec as LeftoverRatioSpec
+    from rebalancer.specs.maximize_allocation import MaximizeAllocationSpec as MaximizeAllocationSpec
+    from rebalancer.specs.minimize_containers import MinimizeContainersSpec as MinimizeContainersSpec
     from rebalancer.specs.minimize_movement import MinimizeMovementSpec as MinimizeMovementSpec
+    from rebalancer.specs.minimize_nth_largest_utilization import MinimizeNthLargestUtilizationSpec as MinimizeNthLargestUtilizationSpec
+    from rebalancer.specs.minimize_squares import MinimizeSquaresSpec as MinimizeSquaresSpec
     from rebalancer.specs.moves_in_progress import MovesInProgressSpec as MovesInProgressSpec
     from rebalancer.specs.non_accepting import NonAcceptingSpec as NonAcceptingSpec
+    from rebalancer.specs.pair_affinities import PairAffinitiesSpec as PairAffinitiesSpec
     from rebalancer.specs.placed import PlacedSpec as PlacedSpec
+    from rebalancer.specs.scope_affinities import ScopeAffinitiesSpec as ScopeAffinitiesSpec
     from rebalancer.specs.to_free import ToFreeSpec as ToFreeSpec
     from rebalancer.specs.transition_cost import TransitionCostSpec as TransitionCostSpec
+    from rebalancer.specs.util_increase_cost import UtilIncreaseCostSpec as UtilIncreaseCostSpec
+    from rebalancer.specs.working_set import WorkingSetSpec as WorkingSetSpec
 
 __version__ = "0.1.0"
 

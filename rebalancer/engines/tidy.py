@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.base import Request
+from rebalancer.engines.budget import Budget
 from rebalancer.model import Model
 
-#: Seconds that tidying may take (the second: when the time limit has passed already), and the most evaluations.
-_SECONDS, _OVERTIME, _EVALUATIONS = 5.0, 0.25, 2_000
+#: Seconds that tidying may take, and that it takes even when nothing is left or somebody waits for the answer.
+_SECONDS, _OVERTIME = 5.0, 0.25
+#: The most evaluations; where the clock must not decide, this alone ends it.
+_EVALUATIONS, _EVALUATIONS_DETERMINISTIC = 2_000, 500
 
 
-def undo_idle_moves(model: Model, assignment: NDArray[np.int32], request: Request) -> NDArray[np.int32]:
+def undo_idle_moves(model: Model, assignment: NDArray[np.int32], budget: Budget) -> NDArray[np.int32]:
     """Return moved objects to where they started wherever that keeps the answer feasible and costs nothing.
 
-    Halves of what is left are tried together first, so that few evaluations suffice where most moves matter or most do not.
+    All of them together first, then halves of what is left, so that few evaluations suffice where most moves matter or
+    most do not.
     """
     initial = model.problem.initial
     best = model.evaluate(assignment)
-    deadline = request.seconds + min(_SECONDS, max(_OVERTIME, request.remaining))
+    deadline = time.monotonic() + min(_SECONDS, max(_OVERTIME, budget.remaining))
+    overtime = time.monotonic() + _OVERTIME
     pending = [np.flatnonzero(assignment != initial)]
     current = assignment
-    for _ in range(_EVALUATIONS):
-        if not pending or request.seconds > deadline or request.stop.is_set():
+    for _ in range(_EVALUATIONS_DETERMINISTIC if budget.deterministic else _EVALUATIONS):
+        late = not budget.deterministic and time.monotonic() > deadline
+        if not pending or late or (budget.stop.is_set() and time.monotonic() > overtime):
             break
         some = pending.pop()
         if not len(some):

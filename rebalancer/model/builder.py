@@ -100,6 +100,8 @@ class ModelBuilder:
             x *= max(abs(cells.x_low), abs(cells.x_high))
         if cells.function is Function.CEIL:
             return [x // divisor + cells.groups * cells.items]
+        if cells.function is Function.MOD:
+            return [x if cells.x_low >= 0 else cells.groups * cells.items * cells.largest]
         return [x if divisor == 1 else 2 * x // divisor]  # rounding to the nearest at most doubles
 
     # -- leaves -----------------------------------------------------------------------------------------------------
@@ -260,7 +262,7 @@ class ModelBuilder:
         return tight
 
     def located(self, item_of: NDArray[np.int32], items: NDArray[Any], member: NDArray[Any], value: Sequence[Fraction], *,
-                memberships: tuple[IntArray, IntArray, int] | None = None) -> Cells:
+                memberships: tuple[NDArray[np.int64], NDArray[np.int64], int] | None = None) -> Cells:
         """Return ``Σ value[i] · [object member[i] is in item items[i]]``: shape (1, 1). Pairs that occur twice add up.
 
         A cost per (object, item) for a sparse table of pairs.
@@ -270,7 +272,7 @@ class ModelBuilder:
         item_of : int32 array, containers + 1
             Item of each container; -1 for none; last entry: of unplaced objects.
         memberships : (group, member, groups), optional
-            Sum by group of these memberships instead: shape (groups, 1).
+            Sum over the objects of each group instead: shape (groups, 1).
         """
         objects = len(self.problem.objects)
         worth: dict[int, Fraction] = {}
@@ -282,18 +284,18 @@ class ModelBuilder:
         least, most = np.zeros(len(owner), np.int64), np.zeros(len(owner), np.int64)
         np.minimum.at(least, slot, fixed.integers)
         np.maximum.at(most, slot, fixed.integers)
+        group, who, groups = (np.zeros(len(owner), np.int64), owner.astype(np.int64), 1) if memberships is None else memberships
+        position = np.full(objects, -1, np.int64)
+        position[owner] = np.arange(len(owner))
+        paying = position[who] >= 0
+        group, who = group[paying], who[paying]
+        low, high = (add_up(group, part[position[who]], groups) for part in (least, most))
+        often = int(np.bincount(group, minlength=1).max(initial=0))
         dynamic = DynamicValues("", keys, fixed.integers, 0)
         inside = np.where(item_of >= 0, np.int32(0), np.int32(-1)).astype(np.int32)
-        if memberships is None:
-            group, row, groups = np.zeros(len(owner), np.int64), np.arange(len(owner)), 1
-        else:
-            group, who, groups = memberships
-            known = np.isin(who, owner)
-            group, row = group[known], np.searchsorted(owner, who[known])
-        low, high = (int(pick(add_up(group, side[row], groups), initial=0)) for pick, side in ((np.min, least), (np.max, most)))
         tally = Tally(
-            len(self.cells), groups, 1, Fraction(1, fixed.scale), low, high, error * len(row),
-            group, owner[row].astype(np.int64), np.zeros(len(row), np.int64), dynamic, item_of, inside,
+            len(self.cells), groups, 1, Fraction(1, fixed.scale), int(low.min(initial=0)), int(high.max(initial=0)), error * often,
+            group, who, np.zeros(len(who), np.int64), dynamic, item_of, inside,
             Family.AFTER, inside[self.problem.origin],
         )
         return self._add(tally)
@@ -419,7 +421,7 @@ class ModelBuilder:
             low, high, unit = (bottom + shift // 2) // shift, (top * top + shift // 2) // shift, unit * unit * shift
         elif function is Function.MOD:
             assert divisor is not None
-            by = divisor.in_units(unit, "nearest").map(lambda v: np.maximum(v, 1))
+            by = divisor.in_units(unit, "nearest", high + 1 if low >= 0 else None).map(lambda v: np.maximum(v, 1))
             low, high = 0, _extremes(by)[1] - 1
         elif function in (Function.CEIL, Function.ROUND):
             assert divisor is not None

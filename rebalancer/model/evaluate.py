@@ -119,7 +119,7 @@ def _map(cells: Map, values: CellValues) -> Value:
     x = linear_form(values, cells)
     function = cells.function
     integers = apply_function(cells, x)
-    if not cells.error or function in (Function.STEP, Function.CEIL):
+    if not cells.error or function in (Function.STEP, Function.CEIL, Function.MOD):
         return Value(integers)
     precise_grids = [grid for term, value in zip(cells.terms, known, strict=True) for grid in (term.exact.floats(), floats_of(term.cells, value))]
     precise = apply(_linear, cells.groups, cells.items, cells.exact_const.floats(), *precise_grids)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from rebalancer.model.builder import ModelBuilder
 from rebalancer.model.cells import Cells
 from rebalancer.model.evaluate import CellValues, evaluate_cells, floats_of
-from rebalancer.model.grid import apply
+from rebalancer.model.grid import DENSE_CELLS, Grid, apply
 from rebalancer.model.policy import Component, FixIt, HardCells, fix_it, hard_cells
 from rebalancer.model.policy import violations as violations_of
-from rebalancer.problem import Problem
+from rebalancer.problem import Names, Problem
 
 #: The integer objective of a tuple position stays below this.
 OBJECTIVE_LIMIT = 2**58
@@ -170,6 +170,8 @@ class Model:
     def cells(self, name: str, assignment: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
         """Return a constraint cell by cell: columns item, group, amount, limit, violation, component.
 
+        Of millions of cells only those that hold something or are broken.
+
         Raises
         ------
         KeyError
@@ -203,25 +205,42 @@ def _reached(over: Any) -> bool:
 def _cell_table(problem: Problem, values: CellValues, component: Component, start: int) -> dict[str, NDArray[Any]]:
     cells = component.cells
     value = evaluate_cells(values, cells)
-    shape = (cells.groups, cells.items)
-    weight = np.broadcast_to(component.weight.floats().dense(), shape)
-    excess = floats_of(cells, value).dense()
-    violation = np.where(value.integers.dense() > 0, np.maximum(excess, 0.0) * weight, 0.0)
-    amount = floats_of(component.amount, evaluate_cells(values, component.amount)).dense() if component.amount is not None else excess
-    limit = component.limit.dense() if component.limit is not None else np.zeros((1, 1))
-    group, item = np.divmod(np.arange(cells.groups * cells.items), max(1, cells.items))
-    owner = component.component_of(group, item) + start
+    held = cells if component.amount is None else component.amount
+    amounts = floats_of(held, evaluate_cells(values, held))
+    group, item = _listed_cells(cells, value.integers, amounts)
+    weight = component.weight_at(group, item).floats().dense()[0]
+    excess = floats_of(cells, value).at(group, item)
+    violation = np.where(value.integers.at(group, item) > 0, np.maximum(excess, 0.0) * weight, 0.0)
+    limit = np.zeros(len(group)) if component.limit is None else component.limit.at(group, item)
     names = problem.partitions[component.partition].groups if component.partition else component.group_names
-    group_names = None if names is None else names.array
-    item_names = problem.scopes[component.scope].items.array if component.scope else None
-    group_index = component.group_index[group if cells.groups > 1 else item] if component.group_index is not None else group
-    item_index = component.item_index[item] if component.item_index is not None else item
+    item_names = problem.scopes[component.scope].items if component.scope else None
+    group_index = group
+    if component.group_index is not None:
+        group_index = component.group_index[group if cells.groups > 1 else item]
+    item_index = item if component.item_index is None else component.item_index[item]
 
-    def label(names: NDArray[Any] | None, index: NDArray[Any]) -> NDArray[Any]:
-        return names[index] if names is not None and len(names) else np.full(len(index), None, object)
+    def label(known: Names | None, index: NDArray[Any]) -> NDArray[Any]:
+        return known.array[index] if known is not None and len(known) else np.full(len(index), None, object)
 
-    return {"item": label(item_names, item_index), "group": label(group_names, group_index), "amount": np.broadcast_to(amount, shape).ravel(),
-            "limit": np.broadcast_to(limit, shape).ravel(), "violation": violation.ravel(), "component": owner}
+    return {
+        "item": label(item_names, item_index),
+        "group": label(names, group_index),
+        "amount": amounts.at(group, item),
+        "limit": limit,
+        "violation": violation,
+        "component": component.component_of(group, item) + start,
+    }
+
+
+def _listed_cells(cells: Cells, integers: Grid, amounts: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return group and item of all cells, or only of those that hold something or are broken where all would be too many."""
+    size = cells.groups * cells.items
+    if size <= DENSE_CELLS:
+        key = np.arange(size)
+    else:
+        found = [integers.where(lambda v: v > 0), amounts.where(lambda v: v != 0)]
+        key = np.unique(np.concatenate([group * cells.items + item for group, item in found]))
+    return key // max(1, cells.items), key % max(1, cells.items)
 
 
 def assemble(builder: ModelBuilder, goals: Sequence[GoalCells], constraints: Sequence[ConstraintCells]) -> Model:

@@ -10,30 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.problem.amounts import Statement, exact_number, fixed_amounts
+from rebalancer.problem.amounts import Statement, fixed_amounts
 from rebalancer.problem.column import Amounts, Column
+from rebalancer.problem.dynamic import DynamicStatement, fixed_dynamic
 from rebalancer.problem.errors import MOST_REPORTED, FaultList, InputError, Path
 from rebalancer.problem.grouping import Groups, memberships
-from rebalancer.problem.numbers import Overflow, fix
 from rebalancer.problem.problem import PLACED_SCOPE, Problem
 from rebalancer.problem.structure import (
     UNPLACED,
-    DynamicValues,
     Names,
     ObjectDimension,
     Partition,
     Scope,
     ScopeDimension,
 )
-
-
-@dataclass(frozen=True)
-class _Dynamic:
-    name: str
-    scope: str
-    values: Mapping[str, Mapping[str, Any]]
-    default: Any
-    path: Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +56,7 @@ class ProblemBuilder:
         self._placements: list[tuple[Column, Path, Path]] = []
         self._unassigned: list[tuple[list[str], Callable[[int], Path]]] = []
         self._amounts: list[Statement] = []
-        self._dynamic: list[_Dynamic] = []
+        self._dynamic: list[DynamicStatement] = []
         self._scopes: list[_Grouping] = []
         self._partitions: list[_Grouping] = []
         self._attributes: list[tuple[str, str, Amounts, Path]] = []
@@ -127,7 +117,9 @@ class ProblemBuilder:
         path: Path | None = None,
     ) -> None:
         """State what an object uses depending on the scope item it is in: item -> object -> value."""
-        self._dynamic.append(_Dynamic(name, scope, values, default, ("dimensions", name) if path is None else path))
+        self._dynamic.append(
+            DynamicStatement(name, scope, values, default, ("dimensions", name) if path is None else path)
+        )
 
     def add_scope(self, name: str, items: Groups, path: Path | None = None, more: bool = False) -> None:
         """State a grouping of containers: item -> containers, or a column container -> item."""
@@ -390,53 +382,11 @@ class ProblemBuilder:
                 self.faults.report("duplicate-name", message, dynamic.path, dynamic.name)
                 continue
             taken.add(dynamic.name)
-            built = self._fixed_dynamic(dynamic, objects, scopes)
+            step = self.resolution.get(dynamic.name)
+            built = fixed_dynamic(dynamic, objects, self.object_name, scopes, step, self.faults)
             if built is not None:
                 of_objects[dynamic.name] = built
         return of_objects, of_scopes
-
-    def _fixed_dynamic(self, part: _Dynamic, objects: Names, scopes: dict[str, Scope]) -> ObjectDimension | None:
-        label = f"dimension '{part.name}'"
-        before = len(self.faults)
-        if part.scope not in scopes:
-            self.faults.unknown("scope", part.scope, scopes, (*part.path, "scope"))
-            return None
-        items = scopes[part.scope].items
-        default = self._number(part.default, label, (*part.path, "default")) or Fraction(0)
-        keys: list[int] = []
-        exact: list[Fraction] = [default]
-        for item, values in part.values.items():
-            if item not in items:
-                self.faults.unknown(part.scope, item, items, (*part.path, "values", item))
-                continue
-            for name, value in values.items():
-                index = objects.index.get(name)
-                if index is None:
-                    self.faults.unknown(self.object_name, name, objects, (*part.path, "values", item, name))
-                    continue
-                number = self._number(
-                    value, f"{label} of {self.object_name} '{name}' in '{item}'", (*part.path, "values", item, name)
-                )
-                keys.append(items.index[item] * len(objects) + index)
-                exact.append(number if number is not None else Fraction(0))
-        if len(self.faults) > before:
-            return None
-        try:
-            fixed = fix(exact, self.resolution.get(part.name))
-            largest = max(map(abs, fixed.integers.tolist()))
-            if largest * max(1, len(objects)) >= 2**61:
-                raise Overflow(f"the largest value is {largest / fixed.scale:g}")
-        except Overflow as error:
-            self.faults.report("overflow", f"{label} does not fit: {error}", part.path)
-            return None
-        order = np.argsort(np.array(keys, np.int64), kind="stable")
-        dynamic = DynamicValues(
-            part.scope, np.array(keys, np.int64)[order], fixed.integers[1:][order], int(fixed.integers[0])
-        )
-        return ObjectDimension(part.name, np.zeros((len(objects), 1), np.int64), fixed.scale, dynamic, fixed.rounded)
-
-    def _number(self, value: Any, label: str, path: Path) -> Fraction | None:
-        return exact_number(value, label, path, True, self.faults)
 
 
 def _repeated(names: list[str]) -> list[int]:

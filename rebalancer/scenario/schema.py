@@ -99,6 +99,8 @@ def _entry(options: dict[str, Any], specs: dict[str, type[Spec]], definitions: d
 def _adapted(schema: dict[str, Any], model: type[BaseModel] | None) -> dict[str, Any]:
     """Return pydantic's schema of a model as files may be written: both spellings of fields, names of any look."""
     adapted: dict[str, Any] = _loosened(schema)
+    if "description" in adapted:  # the notes are in the reference pages
+        adapted["description"] = " ".join(adapted["description"].split("\n\n")[0].split())
     if "properties" not in adapted:
         return adapted
     patterns: dict[str, Any] = {}

@@ -10,6 +10,10 @@ from rebalancer.problem import Fault, FaultList, Path, Problem
 from rebalancer.specs.base import Spec
 
 
+#: The constraint that is there without being stated; only a spec of that key may have its name.
+IMPLICIT = "placed"
+
+
 class Policy(str, Enum):
     """What to do with a constraint that the initial assignment already breaks."""
 
@@ -77,6 +81,9 @@ def check_entries(problem: Problem, goals: list[Goal], constraints: list[Constra
             if own in seen:
                 faults.report("duplicate-name", f"the name '{own}' is used twice", (*entry.path, "name"), own)
             seen[own] = entry.path
+            if own == IMPLICIT and entry.spec.key != IMPLICIT:
+                message = f"'{own}' is what the implicit constraint that nothing is unplaced is called; choose another name"
+                faults.report("reserved-name", message, (*entry.path, "name"), own)
         wanted = "goal" if isinstance(entry, Goal) else "constraint"
         if not (entry.spec.is_goal() if wanted == "goal" else entry.spec.is_constraint()):
             faults.report("wrong-kind", f"{entry.spec.key} cannot be a {wanted}", entry.path, entry.spec.key)

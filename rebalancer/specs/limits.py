@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.model import Cells, Grid, Param
-from rebalancer.problem import Names, Problem, ScopeDimension
+from rebalancer.problem import Names, Path, Problem, ScopeDimension
 from rebalancer.problem.numbers import IntArray
-from rebalancer.specs.fields import Filter, Limit, exact
+from rebalancer.specs.fields import Filter, Limit, Number, exact
 
 #: A limit, or None where there is none.
 Bound: TypeAlias = Fraction | None
@@ -222,6 +222,48 @@ def group_limits(limit: Limit, groups: Names, items: Names, kept: IntArray | Non
     )
 
 
+def stated_numbers(limit: Limit) -> Iterator[tuple[Path, Number]]:
+    """Yield every number that a limit states, and where."""
+    if not limit.is_default_limit_unbounded:
+        yield ("global_limit",), limit.global_limit
+    for name, value in limit.scope_item_limits.items():
+        yield ("scope_item_limits", name), value
+    for name, value in limit.group_limits.items():
+        yield ("group_limits", name), value
+    for item, values in limit.scope_item_to_group_limits.items():
+        for name, value in values.items():
+            yield ("scope_item_to_group_limits", item, name), value
+
+
+def combined(limits: Sequence[Limits], value: Callable[[tuple[Bound, ...]], Fraction]) -> Param:
+    """Return ``value`` of all limits of each (group, item) together; they are over the same groups and items."""
+    first = limits[0]
+    items = first.items
+    rows = first.groups if any(len(each.table) > 1 for each in limits) else 1
+    columns = [np.zeros(items, np.int64) if each.column is None else each.column for each in limits]
+    distinct, column = np.unique(np.stack(columns), axis=1, return_inverse=True)
+    known: dict[tuple[Bound, ...], Fraction] = {}
+
+    def of(parts: tuple[Bound, ...]) -> Fraction:
+        if parts not in known:
+            known[parts] = value(parts)
+        return known[parts]
+
+    def at(row: int, place: Sequence[int]) -> list[Bound]:
+        return [each.table[min(row, len(each.table) - 1)][col] for each, col in zip(limits, place, strict=True)]
+
+    table = [[of(tuple(at(row, place))) for place in distinct.T.tolist()] for row in range(rows)]
+    keys = np.unique(np.concatenate([each.keys for each in limits]))
+    own = [dict(zip(each.keys.tolist(), each.values, strict=True)) for each in limits]
+    values = []
+    for key in keys.tolist():
+        row, item = divmod(key, items)
+        base = at(row, [int(each[item]) for each in columns])
+        values.append(of(tuple(special.get(key, plain) for special, plain in zip(own, base, strict=True))))
+    cells = _objects(table, distinct.shape[1])
+    return Param.of(cells, first.groups, items, column=column.reshape(-1), keys=keys, values=values)
+
+
 def group_sizes(
     problem: Problem, partition: str, dimension: str, scope: str, kept: IntArray
 ) -> tuple[list[Fraction], IntArray, list[Fraction]]:
@@ -276,6 +318,28 @@ def outer_items(problem: Problem, inner: str, outer: str) -> IntArray:
     out = np.full(len(problem.scopes[inner].items), -1, np.int64)
     known = inside >= 0
     out[inside[known]] = around[known]
+    return out
+
+
+def outer_groups(problem: Problem, inner: str, outer: str) -> IntArray:
+    """Return the group of ``outer`` that contains each group of ``inner``, -1 where none does (or it is empty).
+
+    Raises
+    ------
+    ValueError
+        Some group of ``inner`` lies only partly in a group of ``outer``, or in several.
+    """
+    finer, coarser = problem.partitions[inner], problem.partitions[outer]
+    groups_of: dict[int, list[int]] = {}
+    for group, member in zip(coarser.group.tolist(), coarser.member.tolist(), strict=True):
+        groups_of.setdefault(member, []).append(group)
+    out = np.full(len(finer.groups), -1, np.int64)
+    seen: dict[int, list[int]] = {}
+    for group, member in zip(finer.group.tolist(), finer.member.tolist(), strict=True):
+        around = groups_of.get(member, [])
+        if len(around) > 1 or seen.setdefault(group, around) != around:
+            raise ValueError(f"group '{finer.groups[group]}' lies in no single group of '{outer}'")
+        out[group] = around[0] if around else -1
     return out
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +16,8 @@ from rebalancer.model import (
     Gathering,
     Map,
     Param,
+    Product,
+    Ratio,
     Reduce,
     Tally,
     evaluate_cells,
@@ -44,6 +45,16 @@ def exact(problem: Problem, cells: Cells, assignment: np.ndarray) -> Table:
         pick = max if cells.largest_of else min
         return [
             [pick(source[group][item] for source in sources) for item in range(cells.items)]
+            for group in range(cells.groups)
+        ]
+    if isinstance(cells, Product):
+        return [
+            [_at(sources[0], group, item) * _at(sources[1], group, item) for item in range(cells.items)]
+            for group in range(cells.groups)
+        ]
+    if isinstance(cells, Ratio):
+        return [
+            [sources[0][group][item] / sources[1][group][item] for item in range(cells.items)]
             for group in range(cells.groups)
         ]
     assert isinstance(cells, Reduce)
@@ -87,13 +98,13 @@ def _map(problem: Problem, cells: Map, sources: list[Table], assignment: np.ndar
         for item in range(cells.items):
             x = const[group][item]
             for coef, source in zip(coefs, sources, strict=True):
-                x += coef[group][item] * source[group if len(source) > 1 else 0][item if len(source[0]) > 1 else 0]
+                x += coef[group][item] * _at(source, group, item)
             if cells.function is Function.HINGE:
                 x = max(Fraction(0), x)
             elif cells.function is Function.SQUARE:
                 x = x * x
-            elif cells.function in (Function.STEP, Function.CEIL):
-                x = Fraction(int(decided[group, item]))
+            elif cells.function in (Function.STEP, Function.CEIL, Function.MOD):
+                x = int(decided[group, item]) * cells.unit
             row.append(x)
         out.append(row)
     return out
@@ -110,13 +121,22 @@ def _reduce(cells: Reduce, source: Table) -> Table:
             )
             if min(to) >= 0:
                 found[to[0]][to[1]].append(value * coef[group][item])
-    combine = {
-        Gathering.SUM: sum,
-        Gathering.MAX: lambda v: max(v, default=Fraction(0)),
-        Gathering.MIN: lambda v: min(v, default=Fraction(0)),
-    }[cells.how]
-    return [[Fraction(combine(values)) for values in row] for row in found]
+    return [[_combined(cells, values) for values in row] for row in found]
 
 
-def ceil_of(x: Fraction, divisor: Fraction) -> int:
-    return math.ceil(x / divisor)
+def _combined(cells: Reduce, values: list[Fraction]) -> Fraction:
+    ordered = sorted(values, reverse=True)
+    if cells.how is Gathering.SUM:
+        return sum(values, Fraction(0))
+    if not values:
+        return Fraction(0)
+    if cells.how is Gathering.NTH_LARGEST:
+        return ordered[min(cells.rank, len(ordered) - 1)]
+    if cells.how is Gathering.ALL_BUT_LARGEST:
+        return sum(ordered[cells.rank :], Fraction(0))
+    return ordered[0] if cells.how is Gathering.MAX else ordered[-1]
+
+
+def _at(table: Table, group: int, item: int) -> Fraction:
+    """A value, with an axis of length 1 repeated."""
+    return table[group if len(table) > 1 else 0][item if len(table[0]) > 1 else 0]

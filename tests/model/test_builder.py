@@ -80,6 +80,11 @@ def grown(draw: st.DrawFn, model: ModelBuilder, cells: Cells) -> Cells:
         "largest": lambda: model.largest(cells, smallest=draw(st.booleans())),
         "gather": lambda: model.gather(cells, np.array([0, cells.groups - 1]), np.array([cells.items - 1, 0])),
         "largest_of": lambda: model.largest_of([cells, model.hinge(cells)], smallest=draw(st.booleans())),
+        "mod": lambda: model.mod(cells, draw(params(cells, POSITIVE))),
+        "product": lambda: model.product(cells, draw(st.sampled_from([cells, model.total(cells)]))),
+        "ratio": lambda: model.ratio(cells, model.linear([(model.step(cells), 1)], draw(st.sampled_from([1, 3])))),
+        "nth": lambda: model.nth_largest(cells, draw(st.integers(0, 3))),
+        "others": lambda: model.all_but_largest(cells, draw(st.integers(0, 2))),
         "spread": lambda: model.spread(cells),
     }
     return kinds[draw(st.sampled_from(sorted(kinds)))]()

@@ -222,3 +222,18 @@ def test_zero_allowed_without_a_lower_bound_is_noted() -> None:
 def test_partition_is_the_same_field() -> None:
     assert GroupCountSpec.model_validate({"scope": "host", "partition": "job"}) == count()
     assert GroupCountSpec.model_validate({"scope": "host", "partitionName": "job"}) == count()
+
+
+def test_of_too_many_cells_only_those_that_hold_something_or_are_broken_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rebalancer.model.model.DENSE_CELLS", 0)
+    rows = table(world(), count(bound="MIN", limit={"global_limit": 0, "group_limits": {"db": 1}}))
+    assert [(item, group, amount) for item, group, amount, _, _ in rows] == [
+        ("h0", "web", 2),
+        ("h1", "web", 1),
+        ("h0", "db", 0),
+        ("h1", "db", 0),
+        ("h2", "db", 1),
+        ("h3", "db", 0),
+    ]

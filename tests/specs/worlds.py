@@ -89,7 +89,7 @@ def faults(problem: Problem, spec: Spec, kind: str = "goal") -> list[Fault]:
 
 def codes(found: list[Fault]) -> list[tuple[str, str]]:
     """Code and last step of the path."""
-    return [(fault.code, str(fault.path[-1])) for fault in found]
+    return [(fault.code, str(fault.path[-1]) if fault.path else "") for fault in found]
 
 
 def warnings(problem: Problem, spec: Spec) -> list[str]:

@@ -16,16 +16,24 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance of R resources, M machines and P processes."""
+    """An instance of R resources, M machines, S services and P processes."""
 
     transient: NDArray[np.bool_]  # (R,)
     load_weight: Ints  # (R,)
+    neighborhood: Ints  # (M,)
+    location: Ints  # (M,)
     capacity: Ints  # (M, R)
     safety: Ints  # (M, R)
+    machine_move_cost: Ints  # (M, M)
+    spread: list[int]  # (S,)
+    dependencies: list[tuple[int, int]]
     service: Ints  # (P,)
     requirement: Ints  # (P, R)
     move_cost: Ints  # (P,)
+    balance: list[list[int]]  # resource, resource, target, weight
     process_move_weight: int
+    service_move_weight: int
+    machine_move_weight: int
     initial: Ints  # (P,)
 
 
@@ -42,31 +50,39 @@ def load(model: Path, assignment: Path) -> Instance:
     resources = number()
     by_resource = np.array([numbers(2) for _ in range(resources)])
     machines = number()
-    capacity, safety = [], []
+    places, capacity, safety, machine_move_cost = [], [], [], []
     for _ in range(machines):
-        numbers(2)  # neighborhood, location
+        places.append(numbers(2))
         capacity.append(numbers(resources))
         safety.append(numbers(resources))
-        numbers(machines)
-    for _ in range(number()):
-        number()  # spread minimum
-        numbers(number())
+        machine_move_cost.append(numbers(machines))
+    spread, dependencies = [], []
+    for service in range(number()):
+        spread.append(number())
+        dependencies += [(service, other) for other in numbers(number())]
     by_process = np.array([numbers(2 + resources) for _ in range(number())])
-    for _ in range(number()):
-        numbers(4)
-    process_move_weight, _, _ = numbers(3)
+    balance = [numbers(4) for _ in range(number())]
+    process_move_weight, service_move_weight, machine_move_weight = numbers(3)
     assert next(tokens, None) is None
     initial = np.array([int(token) for token in assignment.read_text().split()])
     assert len(initial) == len(by_process)
     return Instance(
         transient=by_resource[:, 0].astype(bool),
         load_weight=by_resource[:, 1],
+        neighborhood=np.array(places)[:, 0],
+        location=np.array(places)[:, 1],
         capacity=np.array(capacity),
         safety=np.array(safety),
+        machine_move_cost=np.array(machine_move_cost),
+        spread=spread,
+        dependencies=dependencies,
         service=by_process[:, 0],
         requirement=by_process[:, 1:-1],
         move_cost=by_process[:, -1],
+        balance=balance,
         process_move_weight=process_move_weight,
+        service_move_weight=service_move_weight,
+        machine_move_weight=machine_move_weight,
         initial=initial,
     )
 
@@ -77,6 +93,9 @@ def usage(instance: Instance, place: Ints, who: NDArray[np.bool_] | None = None)
     for process in range(len(place)) if who is None else np.flatnonzero(who).tolist():
         used[place[process]] += instance.requirement[process]
     return used
+
+
+# -- rules ------------------------------------------------------------------------------------------------------------
 
 
 def excess(instance: Instance, place: Ints) -> Ints:
@@ -91,11 +110,61 @@ def conflicts(instance: Instance, place: Ints) -> int:
     return len(place) - len(set(zip(instance.service.tolist(), place.tolist(), strict=True)))
 
 
+def missing_locations(instance: Instance, place: Ints) -> int:
+    """Return how many locations all services together are short of."""
+    located: list[set[int]] = [set() for _ in instance.spread]
+    for service, machine in zip(instance.service.tolist(), place.tolist(), strict=True):
+        located[service].add(int(instance.location[machine]))
+    return sum(max(0, least - len(found)) for least, found in zip(instance.spread, located, strict=True))
+
+
+def missing_services(instance: Instance, place: Ints) -> int:
+    """Return in how many neighborhoods, over all dependencies, a service is without the one it needs."""
+    there: list[set[int]] = [set() for _ in instance.spread]
+    for service, machine in zip(instance.service.tolist(), place.tolist(), strict=True):
+        there[service].add(int(instance.neighborhood[machine]))
+    return sum(len(there[one] - there[other]) for one, other in set(instance.dependencies))
+
+
+# -- costs, each without its weight -----------------------------------------------------------------------------------
+
+
 def load_cost(instance: Instance, place: Ints) -> Ints:
-    """Return the unweighted load cost of each resource, shape (R,)."""
+    """Return the load cost of each resource, shape (R,)."""
     return np.maximum(0, usage(instance, place) - instance.safety).sum(axis=0)
 
 
+def balance_cost(instance: Instance, place: Ints) -> list[int]:
+    """Return the balance cost of each triple."""
+    free = (instance.capacity - usage(instance, place)).tolist()
+    return [sum(max(0, target * row[one] - row[other]) for row in free) for one, other, target, _ in instance.balance]
+
+
 def process_move_cost(instance: Instance, place: Ints) -> int:
-    """Return the unweighted process move cost."""
+    """Return the process move cost."""
     return int(instance.move_cost[place != instance.initial].sum())
+
+
+def service_move_cost(instance: Instance, place: Ints) -> int:
+    """Return the service move cost."""
+    moved = [0] * len(instance.spread)
+    for process in np.flatnonzero(place != instance.initial).tolist():
+        moved[instance.service[process]] += 1
+    return max(moved)
+
+
+def machine_move_cost(instance: Instance, place: Ints) -> int:
+    """Return the machine move cost."""
+    moved = np.flatnonzero(place != instance.initial).tolist()
+    return sum(int(instance.machine_move_cost[instance.initial[process], place[process]]) for process in moved)
+
+
+def total_cost(instance: Instance, place: Ints) -> int:
+    """Return the cost that the challenge counts."""
+    return (
+        int(load_cost(instance, place) @ instance.load_weight)
+        + sum(cost * row[3] for cost, row in zip(balance_cost(instance, place), instance.balance, strict=True))
+        + process_move_cost(instance, place) * instance.process_move_weight
+        + service_move_cost(instance, place) * instance.service_move_weight
+        + machine_move_cost(instance, place) * instance.machine_move_weight
+    )

@@ -16,9 +16,13 @@ ALL_PAIRS = 4_000_000
 
 def all_candidates(model: Model) -> Literals:
     """Return every placement that breaks no hard cell on its own."""
+    return pruned(model, every_pair(model))
+
+
+def every_pair(model: Model) -> Literals:
+    """Return every placement there is, unplaced ones included."""
     problem = model.problem
-    literals = Literals.of(np.ones((len(problem.objects), len(problem.containers) + 1), bool))
-    return pruned(model, literals)
+    return Literals.of(np.ones((len(problem.objects), len(problem.containers) + 1), bool))
 
 
 def pruned(model: Model, literals: Literals) -> Literals:
@@ -35,7 +39,7 @@ def pruned(model: Model, literals: Literals) -> Literals:
 def _forbidden(literals: Literals, hard: HardCells) -> NDArray[np.bool_]:
     """Return the literals with which a hard cell breaks even if everything else is as good for it as can be."""
     out = np.zeros(literals.count, bool)
-    rows = _rows(RowAlgebra(literals), hard.cells)
+    rows = linear_rows(RowAlgebra(literals), hard.cells)
     if rows is None or not len(rows.key):
         return out
     none = np.zeros(len(rows.key), np.int64)
@@ -65,23 +69,23 @@ def _forbidden(literals: Literals, hard: HardCells) -> NDArray[np.bool_]:
     return out
 
 
-def _rows(algebra: RowAlgebra, cells: Cells) -> Rows | None:
+def linear_rows(algebra: RowAlgebra, cells: Cells) -> Rows | None:
     """Return cells as rows over literals alone, or None where they are not linear in the placements."""
     if isinstance(cells, Tally):
         return algebra.tally(cells)
     if isinstance(cells, Gather):
-        source = _rows(algebra, cells.source)
+        source = linear_rows(algebra, cells.source)
         return None if source is None else algebra.gather(source, cells.group, cells.item)
     if isinstance(cells, Map) and cells.function is Function.IDENTITY:
         parts = []
         for term in cells.terms:
-            rows = _rows(algebra, term.cells)
+            rows = linear_rows(algebra, term.cells)
             if rows is None or (len(rows.var) and (rows.groups, rows.items) != (cells.groups, cells.items)):
                 return None
             parts.append((rows, term.coef))
         return algebra.combine(cells.groups, cells.items, parts, cells.const)
     if isinstance(cells, Reduce) and cells.how is Gathering.SUM:
-        rows = _rows(algebra, cells.source)
+        rows = linear_rows(algebra, cells.source)
         if rows is None:
             return None
         const = reduce_sum(

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import logging
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.base import Answer, EngineError, Progress, Request, Status
+from rebalancer.engines.base import Answer, EngineError, Request, Status
+from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat import infeasibility
 from rebalancer.engines.cpsat.candidates import ALL_PAIRS, all_candidates
 from rebalancer.engines.cpsat.encode import Encoding, encode
 from rebalancer.engines.cpsat.literals import Literals
 from rebalancer.engines.cpsat.neighbourhoods import improve
 from rebalancer.engines.cpsat.proto import INFINITE
+from rebalancer.engines.cpsat.rows import Rows
 from rebalancer.engines.cpsat.run import Outcome, solve
 from rebalancer.engines.cpsat.secants import more_secants
+from rebalancer.engines.progress import ProgressLog
 from rebalancer.engines.tidy import undo_idle_moves
 from rebalancer.model import CellValues, Model
 from rebalancer.model.evaluate import linear_form
@@ -26,10 +28,14 @@ _log = logging.getLogger(__name__)
 
 #: The tie-break (fewest moves) may take this share of the time that the proofs took, and at least a second.
 _TIE_BREAK_SHARE = 0.5
-#: Models with more candidate placements than the first are improved part by part before the whole is tried, for at most this share of the time;
-#: with more than the second, where the whole has little hope, for most of it.
+#: Models with more candidate placements than the first are improved part by part before the whole is tried, for at most
+#: this share of the time; with more than the second, where the whole has little hope, for most of it.
 _SMALL, _IMPROVING_SHARE = 2_000, 0.5
 _LARGE, _LARGE_SHARE = 40_000, 0.8
+#: Seconds that compiling takes per pair of object and container: where that is half of the time, there are only parts.
+_SECONDS_PER_PAIR = 1e-5
+#: Rounds without gain after which improving part by part gives up: before the whole model is tried, and where it is not.
+_PATIENCE, _PATIENCE_ALONE = 60, 1_000
 
 
 @dataclass
@@ -38,6 +44,8 @@ class _Search:
 
     model: Model
     request: Request
+    budget: Budget
+    news: ProgressLog
     best: NDArray[np.int32] | None = None
     integers: tuple[int, ...] = ()
     bounds: list[int | None] = field(default_factory=list)
@@ -51,14 +59,14 @@ class _Search:
         self.best, self.integers = assignment, score.integers
         return True
 
-    def progress(self, position: int, bound: int | None) -> None:
-        """Report the best answer and the bound of a position."""
-        if self.request.on_progress is None:
-            return
-        value = None if self.best is None else self.model.real(position, self.integers[position])
-        low = None if bound is None else self.model.real(position, bound)
-        gap = None if value is None or low is None else max(0.0, value - low) / max(1.0, abs(value))
-        self.request.on_progress(Progress(self.request.seconds, position, value, low, gap))
+    def enough(self, position: int, bound: int | None) -> bool:
+        """Whether a position is proven, or as close to its bound as was asked for."""
+        if self.best is None or bound is None:
+            return False
+        if self.integers[position] <= bound:
+            return True
+        value, low = self.model.real(position, self.integers[position]), self.model.real(position, bound)
+        return value - low <= self.request.gap * max(1.0, abs(value))
 
 
 class CpsatEngine:
@@ -69,96 +77,93 @@ class CpsatEngine:
     def solve(self, model: Model, request: Request) -> Answer:
         """Return the best assignment found within the request's time, with proven bounds."""
         problem = model.problem
-        search = _Search(model, request, bounds=[None] * model.positions)
+        news = ProgressLog(model, request)
+        search = _Search(model, request, Budget.of(request), news, bounds=[None] * model.positions)
         search.offer(problem.initial)
         if request.start is not None:
             search.offer(request.start)
-        pairs = len(problem.objects) * (len(problem.containers) + 1)
+        if search.best is not None:
+            news.tell(0, search.integers[0])
         if not len(problem.objects):
-            return self._answer(
-                search, Status.OPTIMAL, [search.integers[position] for position in range(model.positions)]
-            )
-        if pairs <= ALL_PAIRS:
-            reason = self._exact(search, all_candidates(model))
+            return self._without_objects(search)
+        pairs = len(problem.objects) * (len(problem.containers) + 1)
+        hurried = search.best is not None and pairs > _SMALL and pairs * _SECONDS_PER_PAIR > search.budget.remaining / 2
+        if pairs <= ALL_PAIRS and not hurried:
+            reason = self._exact(search)
             if reason is not None:
                 return Answer(Status.INFEASIBLE, None, tuple(search.bounds), reason, self.name)
         else:
             self._parts_only(search)
         if search.best is None:
-            return Answer(
-                Status.UNKNOWN,
-                None,
-                tuple(search.bounds),
-                infeasibility.least_violation(model, problem.initial),
-                self.name,
-            )
-        search.best = undo_idle_moves(model, search.best, request)
-        return self._answer(search, Status.OPTIMAL if search.proven else Status.FEASIBLE, search.bounds)
+            reason = infeasibility.least_violation(model, problem.initial)
+            return Answer(Status.UNKNOWN, None, tuple(search.bounds), reason, self.name)
+        search.best = undo_idle_moves(model, search.best, search.budget)
+        status = Status.OPTIMAL if search.proven else Status.FEASIBLE
+        return Answer(status, search.best, tuple(search.bounds), None, self.name)
 
-    def _answer(self, search: _Search, status: Status, bounds: list[int | None] | list[int]) -> Answer:
-        return Answer(status, search.best, tuple(bounds), None, self.name)
+    def _without_objects(self, search: _Search) -> Answer:
+        """Everything is constant: the initial assignment is the only one."""
+        if search.best is None:
+            names = ", ".join(f"'{name}'" for name in search.model.evaluate(search.model.problem.initial).worsened)
+            reason = f"there is nothing to place, and {names} does not hold"
+            return Answer(Status.INFEASIBLE, None, tuple(search.bounds), reason, self.name)
+        return Answer(Status.OPTIMAL, search.best, search.integers, None, self.name)
 
-    def _exact(self, search: _Search, literals: Literals) -> str | None:
+    def _exact(self, search: _Search) -> str | None:
         """Search all candidates; return why there is no answer, if that is proven."""
-        model, request = search.model, search.request
-        known = search.best if search.best is not None else model.problem.initial
+        model, budget = search.model, search.budget
+        literals = all_candidates(model)
         if (literals.per_object == 0).any():
-            stuck = model.problem.objects[int(np.flatnonzero(literals.per_object == 0)[0])]
-            return (
-                infeasibility.reason(model, request)
-                or f"no {model.problem.container_name} is allowed for {model.problem.object_name} '{stuck}'"
-            )
+            return infeasibility.without_candidates(model, search.request, budget, literals)
+        known = search.best
+        if known is None:
+            known = search.request.start if search.request.start is not None else model.problem.initial
         encoding = encode(model, literals, CellValues(model.problem, known))
         _log.info(
             "%d candidate placements, %d variables, compiled after %.1f s",
             literals.count,
             encoding.algebra.variables,
-            request.seconds,
+            search.request.seconds,
         )
+        if search.best is None:
+            reason = self._first_answer(search, encoding, known)
+            if search.best is None:
+                return reason
         proven = True
         for position in range(model.positions):
-            if search.best is None and position == 0:
-                first = self._first_answer(search, encoding)
-                if first is not None:
-                    return first
-            if search.best is None:
-                return None
-            share = request.remaining if position == model.positions - 1 else request.remaining / 2
-            closed = self._minimise(search, encoding, position, share, proven)
-            proven = proven and closed
-            if request.stop.is_set() or request.remaining <= 0:
+            share = budget.remaining if position == model.positions - 1 else budget.remaining / 2
+            proven = self._minimise(search, encoding, position, budget.part(share), proven) and proven
+            if budget.over:
                 proven = proven and position == model.positions - 1
                 break
         search.proven = proven
-        if proven and not request.stop.is_set():
+        if proven and not budget.stop.is_set():
             self._fewest_moves(search, encoding)
         return None
 
-    def _first_answer(self, search: _Search, encoding: Encoding) -> str | None:
+    def _first_answer(self, search: _Search, encoding: Encoding, known: NDArray[np.int32]) -> str | None:
         """Find any assignment that holds all hard cells (the start does not); return why there is none, if that is proven."""
-        request = search.request
-        rows = encoding.objectives[0]
-        encoding.bulk.minimize(rows.var, rows.coef)
-        outcome = solve(
-            encoding.bulk,
-            request,
-            request.remaining / 4 if search.model.positions > 1 else request.remaining,
-            stop_after_first_solution=True,
-        )
+        request, budget = search.request, search.budget
+        self._aim(search, encoding, 0)
+        encoding.hint_from(CellValues(search.model.problem, known))
+        outcome = solve(encoding.bulk, request, budget, stop_after_first_solution=True)
         if outcome.status == "INFEASIBLE":
-            again = solve(
-                encoding.bulk,
-                request,
-                max(5.0, request.remaining),
-                cp_model_presolve=False,
-                num_workers=1,
-                random_seed=request.seed + 1,
-            )
+            again = infeasibility.second_opinion(encoding, request, budget)
             if again.status == "INFEASIBLE":
-                return infeasibility.reason(search.model, request) or "no assignment holds every hard constraint"
+                return infeasibility.reason(search.model, request, budget) or infeasibility.NO_REASON
+            if again.values is not None:
+                _log.warning("CP-SAT called a problem infeasible that is not: it did not say so a second time")
             outcome = again
         self._take(search, encoding, outcome, 0)
         return None
+
+    def _aim(self, search: _Search, encoding: Encoding, position: int) -> float:
+        """Make a position's objective the one to minimise; return what CP-SAT's numbers have to be divided by."""
+        rows = encoding.objectives[position]
+        # Only where a gap ends the search must CP-SAT know what its numbers mean.
+        unit = float(search.model.tuple_positions[position].objective.unit) if search.request.gap > 0 else 1.0
+        encoding.bulk.minimize(rows.var, rows.coef, _constant(rows), unit)
+        return unit
 
     def _take(self, search: _Search, encoding: Encoding, outcome: Outcome, position: int) -> None:
         """Offer what a solve found, after the evaluator has confirmed what CP-SAT says of it."""
@@ -168,125 +173,109 @@ class CpsatEngine:
         score = search.model.evaluate(assignment)
         if not score.feasible:
             raise EngineError(f"CP-SAT's answer breaks {', '.join(score.worsened)}")
-        claimed = outcome.objective + int(encoding.objectives[position].const.dense()[0, 0])
+        claimed = outcome.objective + _constant(encoding.objectives[position])
         if score.integers[position] > claimed and not encoding.squares:
-            raise EngineError(
-                f"CP-SAT claims {claimed} at position {position}, the evaluator says {score.integers[position]}"
-            )
+            real = score.integers[position]
+            raise EngineError(f"CP-SAT claims {claimed} at position {position}, the evaluator says {real}")
         search.offer(assignment)
 
     def _minimise(
-        self, search: _Search, encoding: Encoding, position: int, seconds: float, earlier_proven: bool
+        self, search: _Search, encoding: Encoding, position: int, budget: Budget, earlier_proven: bool
     ) -> bool:
         """Minimise one position, the earlier ones held at their values; return whether the result is proven."""
-        model, request = search.model, search.request
         rows = encoding.objectives[position]
-        constant = int(rows.const.dense()[0, 0])
-        bound = int(rows.low[0]) if len(rows.key) else constant
-        deadline = time.monotonic() + seconds
+        constant = _constant(rows)
+        bound: int | None = int(rows.low[0]) if len(rows.key) else constant
         if encoding.literals.count > _SMALL:
             share = _LARGE_SHARE if encoding.literals.count > _LARGE else _IMPROVING_SHARE
-            self._improve(search, position, seconds * share, bound, encoding.literals, earlier_proven)
+            part = budget.part(budget.remaining * share)
+            self._improve(search, position, part, bound, encoding.literals, earlier_proven)
+        search.news.tell(position, search.integers[position], bound if earlier_proven else None)
         if len(rows.key):
-            encoding.bulk.minimize(rows.var, rows.coef)
-        while search.integers[position] > bound and not request.stop.is_set() and time.monotonic() < deadline:
+            bound = self._search_whole(search, encoding, position, budget, bound, earlier_proven)
+        if earlier_proven:
+            search.bounds[position] = bound
+        search.news.tell(position, search.integers[position], bound if earlier_proven else None)
+        if len(rows.key) and position < search.model.positions - 1:
+            encoding.bulk.linear_of(rows.var, rows.coef, -INFINITE, search.integers[position] - constant)
+        return bound is not None and search.integers[position] <= bound
+
+    def _search_whole(
+        self,
+        search: _Search,
+        encoding: Encoding,
+        position: int,
+        budget: Budget,
+        bound: int | None,
+        earlier_proven: bool,
+    ) -> int | None:
+        """Let CP-SAT minimise a position over all candidates; return the proven bound, None where there is none."""
+        problem = search.model.problem
+        constant = _constant(encoding.objectives[position])
+        unit = self._aim(search, encoding, position)
+
+        def on_bound(low: float) -> None:
+            if earlier_proven:
+                search.news.tell(position, None, _certain(low / unit))
+
+        def on_solution(objective: float) -> None:
+            if not encoding.squares:  # with secants missing, CP-SAT's own value is too good
+                search.news.tell(position, round(objective / unit))
+
+        while not search.enough(position, bound) and not budget.over:
             assert search.best is not None
-            values = CellValues(model.problem, search.best)
-            encoding.hint_from(values)
-            left = deadline - time.monotonic()
-            slice_ = max(2.0, left / 3) if encoding.squares else left
-
-            def on_bound(low: float) -> None:
-                search.progress(position, max(bound, round(low) + constant) if earlier_proven else None)
-
-            def on_solution(objective: int, low: int) -> None:
-                if (
-                    request.on_progress is not None and not encoding.squares
-                ):  # with secants missing, CP-SAT's own value is too good
-                    value, least = (
-                        model.real(position, objective + constant),
-                        model.real(position, max(bound, low + constant)),
-                    )
-                    known = least if earlier_proven else None
-                    gap = max(0.0, value - least) / max(1.0, abs(value)) if earlier_proven else None
-                    request.on_progress(Progress(request.seconds, position, value, known, gap))
-
-            outcome = solve(encoding.bulk, request, min(left, slice_), on_solution, on_bound)
+            encoding.hint_from(CellValues(problem, search.best))
+            turn = budget.part(max(2.0, budget.remaining / 3)) if encoding.squares else budget
+            outcome = solve(encoding.bulk, search.request, turn, on_solution, on_bound)
+            if outcome.status == "INFEASIBLE":
+                _log.warning("CP-SAT called position %d infeasible although an answer is known: no bound", position)
+                return None
             before = search.integers
             self._take(search, encoding, outcome, position)
-            if outcome.status in ("OPTIMAL", "FEASIBLE", "UNKNOWN"):
+            if outcome.bound is not None and bound is not None:
                 bound = max(bound, min(outcome.bound + constant, search.integers[position]))
-            elif outcome.status == "INFEASIBLE":
-                _log.warning(
-                    "CP-SAT called position %d infeasible although an answer is known; its bound is not used", position
-                )
-                break
-            if self._closed(search, position, bound):
-                break
             if encoding.squares and outcome.values is not None:
                 self._refine(encoding, outcome)
             elif not encoding.squares and (outcome.status == "OPTIMAL" or search.integers == before):
                 break
-        closed = self._closed(search, position, bound)
-        if earlier_proven:
-            search.bounds[position] = bound
-            search.progress(position, bound)
-        if len(rows.key) and position < model.positions - 1:
-            encoding.bulk.linear_of(rows.var, rows.coef, -INFINITE, search.integers[position] - constant)
-        return closed
+        return bound
 
     def _improve(
         self,
         search: _Search,
         position: int,
-        seconds: float,
-        bound: int,
+        budget: Budget,
+        bound: int | None,
         literals: Literals | None,
         report_bound: bool,
-        patience: int = 60,
+        patience: int = _PATIENCE,
     ) -> None:
         """Improve the answer part by part before the whole is tried: CP-SAT is only as good as its hint."""
         assert search.best is not None
 
         def offer(assignment: NDArray[np.int32]) -> bool:
-            better = search.offer(assignment)
-            search.progress(position, bound if report_bound else None)
-            return better
+            search.offer(assignment)
+            search.news.tell(position, search.integers[position], bound if report_bound else None)
+            return search.enough(position, bound)
 
-        improve(
-            search.model,
-            search.request,
-            search.best,
-            search.integers,
-            position,
-            seconds,
-            bound,
-            offer,
-            literals,
-            patience,
-        )
-
-    @staticmethod
-    def _closed(search: _Search, position: int, bound: int) -> bool:
-        return search.integers[position] <= bound
+        if not search.enough(position, bound):
+            start = search.best, search.integers
+            improve(search.model, search.request, *start, position, budget, offer, literals, patience)
 
     def _refine(self, encoding: Encoding, outcome: Outcome) -> None:
         """Make every square exact where the last solution has it."""
         assert outcome.values is not None
-        values = CellValues(
-            encoding.model.problem, encoding.literals.assignment(outcome.values[: encoding.literals.count] > 0)
-        )
+        chosen = encoding.literals.assignment(outcome.values[: encoding.literals.count] > 0)
+        values = CellValues(encoding.model.problem, chosen)
         for squares in encoding.squares:
-            x = linear_form(values, squares.cells).at(
-                squares.key // squares.cells.items, squares.key % squares.cells.items
-            )
-            more_secants(
-                encoding.bulk, squares, np.clip(x, squares.x.low, np.maximum(squares.x.low, squares.x.high - 1))
-            )
+            group, item = np.divmod(squares.key, squares.cells.items)
+            x = linear_form(values, squares.cells).at(group, item)
+            most = np.maximum(squares.x.low, squares.x.high - 1)
+            more_secants(encoding.bulk, squares, np.clip(x, squares.x.low, most))
 
     def _fewest_moves(self, search: _Search, encoding: Encoding) -> None:
         """Among answers of the proven value, take one that moves the fewest objects."""
-        model, request = search.model, search.request
+        model, budget = search.model, search.budget
         initial = model.problem.initial
         assert search.best is not None
         home = np.flatnonzero(encoding.literals.container == initial[encoding.literals.object])
@@ -295,22 +284,33 @@ class CpsatEngine:
             return
         last = encoding.objectives[-1]
         if len(last.key):
-            encoding.bulk.linear_of(last.var, last.coef, -INFINITE, search.integers[-1] - int(last.const.dense()[0, 0]))
+            encoding.bulk.linear_of(last.var, last.coef, -INFINITE, search.integers[-1] - _constant(last))
         encoding.bulk.minimize(home, np.full(len(home), -1))
         encoding.hint_from(CellValues(model.problem, search.best))
-        outcome = solve(encoding.bulk, request, min(request.remaining, max(1.0, request.seconds * _TIE_BREAK_SHARE)))
+        share = budget.part(max(1.0, budget.seconds * _TIE_BREAK_SHARE))
+        outcome = solve(encoding.bulk, replace(search.request, gap=0.0), share)
         if outcome.values is not None:
             assignment = encoding.literals.assignment(outcome.values[: encoding.literals.count] > 0)
             score = model.evaluate(assignment)
-            if score.feasible and score.integers <= search.integers and int((assignment != initial).sum()) < moved:
+            fewer = int((assignment != initial).sum()) < moved
+            if score.feasible and score.integers <= search.integers and fewer:
                 search.best, search.integers = assignment, score.integers
 
     def _parts_only(self, search: _Search) -> None:
-        """Too large for one CP-SAT model: improve part by part, position by position. Proves nothing."""
+        """Too large for one CP-SAT model, or too little time: improve part by part, position by position. Proves nothing."""
+        last = search.model.positions - 1
         for position in range(search.model.positions):
-            if search.best is None or search.request.remaining <= 0 or search.request.stop.is_set():
+            if search.best is None or search.budget.over:
                 return
-            last = position == search.model.positions - 1
-            self._improve(
-                search, position, search.request.remaining / (1 if last else 2), -INFINITE, None, False, patience=1000
-            )
+            share = search.budget.remaining / (1 if position == last else 2)
+            self._improve(search, position, search.budget.part(share), None, None, False, _PATIENCE_ALONE)
+
+
+def _constant(rows: Rows) -> int:
+    return int(rows.const.dense()[0, 0])
+
+
+def _certain(bound: float) -> int:
+    """Return an integer bound that came as a float: lowered by what the float may have lost."""
+    lost = int(abs(bound)) >> 50 if abs(bound) >= 2**52 else 0
+    return round(bound) - lost

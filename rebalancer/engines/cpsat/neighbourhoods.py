@@ -1,8 +1,10 @@
-"""Frees the objects of a few containers, solves that part exactly, keeps what is better: a good answer long before the whole model has one."""
+"""Frees the objects of a few containers, solves that part exactly, keeps what is better.
+
+A good answer long before the whole model has one.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -10,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.base import Request
+from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.encode import encode
 from rebalancer.engines.cpsat.literals import Literals
 from rebalancer.engines.cpsat.proto import INFINITE
@@ -21,8 +24,8 @@ from rebalancer.model import CellValues, Model
 _SECONDS, _MOST_SECONDS = 0.3, 2.0
 #: Placements that one part starts with, and the bounds of its size.
 _SIZE, _SMALLEST, _LARGEST = 300, 60, 20_000
-#: Rounds without a better answer after which the rest of the time is left to the whole model.
-_PATIENCE = 60
+#: What a round costs besides CP-SAT's work where the clock does not count: for itself, and for each membership of an object.
+_ROUND, _ENTRY = 0.02, 2e-6
 
 
 def improve(
@@ -31,46 +34,45 @@ def improve(
     best: NDArray[np.int32],
     integers: tuple[int, ...],
     position: int,
-    seconds: float,
-    bound: int,
+    budget: Budget,
     offer: Callable[[NDArray[np.int32]], bool],
     literals: Literals | None,
-    patience: int = _PATIENCE,
+    patience: int,
 ) -> None:
-    """Improve one tuple position by solving parts of the problem, until nothing is gained or the time is up.
+    """Improve one tuple position by solving parts of the problem, until nothing is gained or the budget is used up.
 
     Parameters
     ----------
     best, integers
         The answer to start from, and its score.
-    bound : int
-        Stop when the position's objective reaches this.
     offer : callable
-        Takes every better answer.
+        Takes every better answer; returns whether it is good enough to stop.
     literals : Literals or None
         Candidates to choose from; None: any container.
+    patience : int
+        Rounds without a better answer after which the rest of the budget is left to others.
     """
     rng = np.random.default_rng(request.seed + position)
-    deadline = time.monotonic() + seconds
     size, idle = _SIZE, 0
     heat = container_heat(model, position, CellValues(model.problem, best))
-    while idle < patience and integers[position] > bound and not request.stop.is_set() and time.monotonic() < deadline:
+    while idle < patience and not budget.over:
         part = _part(model, best, heat, size, rng, literals)
         encoding = encode(model, part, CellValues(model.problem, best))
         for earlier in range(position):
             rows = encoding.objectives[earlier]
             encoding.bulk.linear_of(rows.var, rows.coef, -INFINITE, integers[earlier] - int(rows.const.dense()[0, 0]))
         rows = encoding.objectives[position]
+        budget.spend(_ROUND + _ENTRY * part.count)
         if not len(rows.key):
             idle += 1
             continue
         encoding.bulk.minimize(rows.var, rows.coef)
         encoding.hint_from(CellValues(model.problem, best))
-        limit = min(_SECONDS * (1 + idle / 8), _MOST_SECONDS, max(0.05, deadline - time.monotonic()))
+        turn = budget.part(min(_SECONDS * (1 + idle / 8), _MOST_SECONDS))
         outcome = solve(
             encoding.bulk,
-            replace(request, gap=0.0, seed=int(rng.integers(2**31)), workers=request.workers),
-            limit,
+            replace(request, gap=0.0, seed=int(rng.integers(2**31))),
+            turn,
             cp_model_probing_level=0,
             symmetry_level=0,
         )
@@ -81,7 +83,8 @@ def improve(
             score = model.evaluate(found)
             if score.feasible and score.integers < integers:
                 best, integers, idle = found, score.integers, 0
-                offer(best)
+                if offer(best):
+                    return
                 heat = container_heat(model, position, CellValues(model.problem, best))
 
 

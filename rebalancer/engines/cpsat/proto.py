@@ -128,11 +128,14 @@ class BulkModel:
             expression.coeffs.extend(coef)
             expression.offset = const
 
-    def minimize(self, var: IntArray, coef: IntArray) -> None:
-        """Set the objective to a linear form."""
+    def minimize(self, var: IntArray, coef: IntArray, const: int = 0, unit: float = 1.0) -> None:
+        """Set the objective to a linear form; what CP-SAT reports of it, and its relative gap, are ``unit * (form + const)``."""
         self.proto.clear_objective()
-        self.proto.objective.vars.extend(var)
-        self.proto.objective.coeffs.extend(coef)
+        objective = self.proto.objective
+        objective.vars.extend(var)
+        objective.coeffs.extend(coef)
+        objective.offset = const
+        objective.scaling_factor = unit
 
     def hint(self, values: NDArray[np.int64]) -> None:
         """Hint every variable."""

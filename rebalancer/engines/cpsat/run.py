@@ -138,7 +138,11 @@ def _watched(solver: Any, bulk: BulkModel, callback: Any, budget: Budget) -> Any
 
     worker = threading.Thread(target=work, name="cp-sat", daemon=True)
     worker.start()
-    while not finished.wait(_GLANCE):
+    while not finished.is_set():
+        try:
+            finished.wait(_GLANCE)
+        except KeyboardInterrupt:  # only where an engine is used by itself: `search` runs it in a thread
+            budget.stop.set()
         if budget.stop.is_set():
             solver.stop_search()
     worker.join()

@@ -1,0 +1,85 @@
+"""The averaging bound is a lower bound: nothing that can be reached is below it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rebalancer.engines.cpsat.averaging import averaging_bound
+from rebalancer.engines.cpsat.candidates import every_pair, pruned
+from rebalancer.model import CellValues, Model, ModelBuilder, Param, Reduce, assemble, evaluate_cells
+from tests.property.problems import every_assignment, models, worlds
+
+FACTORS = st.sampled_from([1, 2, 3, -1, -2])
+
+
+def lowest(model: Model, cells: Reduce, placed_only: bool) -> int:
+    """Return the least that a sum is at any assignment."""
+    reachable = [choice for choice in every_assignment(model.problem) if not placed_only or (choice >= 0).all()]
+    return min(
+        int(evaluate_cells(CellValues(model.problem, choice), cells).integers.dense()[0, 0]) for choice in reachable
+    )
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_sums_of_hinges_and_squares_never_cost_less(data: st.DataObject) -> None:
+    problem = data.draw(worlds(4, 3))
+    builder = ModelBuilder(problem)
+    partition = data.draw(st.sampled_from([None, "job"]))
+    tally = builder.tally(
+        data.draw(st.sampled_from(["host", "rack"])), data.draw(st.sampled_from(["cpu", "", "net"])), partition=partition
+    )
+    shape = tally.groups * tally.items
+    offers = [Fraction(data.draw(st.integers(-6, 6)), 2) for _ in range(shape)]
+    const = Param.of(np.array(offers, object).reshape(tally.groups, tally.items))
+    x = [(tally, data.draw(FACTORS))]
+    curved = builder.square(builder.linear(x, const)) if data.draw(st.booleans()) else builder.hinge(builder.linear(x, const))
+    weights = [Fraction(data.draw(st.sampled_from([0, 1, 1, 2, 5]))) for _ in range(shape)]
+    total = builder.total(curved, Param.of(np.array(weights, object).reshape(tally.groups, tally.items)))
+    model = assemble(builder, [], [])
+    literals = every_pair(model)
+    placed_only = data.draw(st.booleans())
+    if placed_only:
+        literals = literals.without(literals.container < 0)
+    assert isinstance(total, Reduce)
+    bound = averaging_bound(model, literals, total)
+    if bound is not None:
+        assert bound <= lowest(model, total, placed_only)
+
+
+@settings(max_examples=150)
+@given(models(objects=4, containers=3))
+def test_sums_in_random_models_never_cost_less(model: Model) -> None:
+    literals = pruned(model, every_pair(model))
+    if (literals.per_object == 0).any():
+        return
+    feasible = [choice for choice in every_assignment(model.problem) if model.evaluate(choice).feasible]
+    for cells in model.graph:
+        bound = averaging_bound(model, literals, cells) if isinstance(cells, Reduce) else None
+        if bound is not None and feasible:
+            reached = (evaluate_cells(CellValues(model.problem, choice), cells).integers for choice in feasible)
+            assert bound <= min(int(grid.dense()[0, 0]) for grid in reached)
+
+
+def test_it_is_the_perfectly_spread_load() -> None:
+    """Six units on three hosts that each bear one: whatever happens, three are too many, and squares are at least 3 · 2²."""
+    from rebalancer.problem import ProblemBuilder
+
+    world = ProblemBuilder("task", "host")
+    world.set_assignment({"h0": [f"t{number}" for number in range(6)], "h1": [], "h2": []})
+    builder = ModelBuilder(world.build())
+    tally = builder.tally("host")
+    hinges = builder.total(builder.hinge(builder.linear([(tally, 1)], -1)))
+    squares = builder.total(builder.square(tally))
+    model = assemble(builder, [], [])
+    literals = every_pair(model)
+    placed = literals.without(literals.container < 0)
+    assert isinstance(hinges, Reduce)
+    assert isinstance(squares, Reduce)
+    assert averaging_bound(model, placed, hinges) == 3
+    assert averaging_bound(model, placed, squares) == 12
+    assert averaging_bound(model, literals, hinges) is None

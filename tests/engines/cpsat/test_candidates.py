@@ -1,0 +1,19 @@
+"""Pruning drops no placement of any assignment that holds everything."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from rebalancer.engines.cpsat.candidates import all_candidates
+from rebalancer.model import Model
+from tests.property.problems import every_assignment, models
+
+
+@settings(max_examples=200)
+@given(models(objects=4, containers=3))
+def test_every_feasible_assignment_is_left(model: Model) -> None:
+    literals = all_candidates(model)
+    left = set(zip(literals.object.tolist(), literals.container.tolist(), strict=True))
+    for assignment in every_assignment(model.problem):
+        if model.evaluate(assignment).feasible:
+            assert left.issuperset(enumerate(assignment.tolist()))

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from rebalancer.specs.transition_cost import TransitionCostSpec
+from tests.specs.worlds import broken, codes, faults, goal, world
+
+HOSTS = {"h0": {"h1": 2, "h3": 0.5}, "h1": {"h0": 7}}
+
+
+def test_goal_looks_up_source_and_destination() -> None:
+    spec = TransitionCostSpec(costs=HOSTS)
+    assert goal(world(), spec) == 0
+    assert goal(world(), spec, {"a": "h1"}) == 2
+    assert goal(world(), spec, {"a": "h1", "b": "h3", "c": "h0"}) == 9.5
+    assert goal(world(), spec, {"a": "h2", "e": "h0"}) == 0
+    assert goal(world(), TransitionCostSpec(costs=HOSTS, default=10), {"a": "h2", "b": "h1"}) == 12
+
+
+def test_amounts_multiply() -> None:
+    assert goal(world(), TransitionCostSpec(costs=HOSTS, dimension="cpu"), {"b": "h3", "c": "h0"}) == 1 + 28
+    assert goal(world(), TransitionCostSpec(costs=HOSTS, dimension="io"), {"a": "h1"}) == 10  # 5 at the destination
+
+
+def test_moves_within_an_item_cost_what_is_said_of_it() -> None:
+    racks = {"r0": {"r0": 1, "r1": 5}}
+    spec = TransitionCostSpec(scope="rack", costs=racks, default=9)
+    assert goal(world(), spec) == 0
+    assert goal(world(), spec, {"a": "h1"}) == 1
+    assert goal(world(), spec, {"a": "h1", "c": "h0", "b": "h2", "e": "h0"}) == 1 + 1 + 5 + 9
+    dynamic = TransitionCostSpec(scope="rack", costs=racks, dimension="io")
+    assert goal(world(), dynamic) == 0
+    assert goal(world(), dynamic, {"a": "h1"}) == 5
+
+
+def test_unplaced_and_outside_cost_nothing() -> None:
+    spec = TransitionCostSpec(scope="rack", costs={"r0": {"r0": 1}}, default=9)
+    assert goal(world(), spec, {"d": "h0", "a": "h3", "c": None}) == 0
+
+
+def test_constraint_allows_the_allowance() -> None:
+    spec = TransitionCostSpec(costs=HOSTS, allowance=3)
+    assert broken(world(), spec, {"a": "h1"}) == (0, 0)
+    assert broken(world(), spec, {"a": "h1", "b": "h1"}) == (1, 1)
+    assert goal(world(), spec, {"a": "h1", "b": "h1"}) == 1
+    assert goal(world(), spec, {"a": "h1"}) == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"costs": {"h9": {}}}, ("unknown-name", "h9")),
+        ({"costs": {"h0": {"h9": 1}}}, ("unknown-name", "h9")),
+        ({"costs": {}, "dimension": "vec"}, ("vector-dimension", "dimension")),
+        ({"costs": {}, "allowance": -1}, ("out-of-range", "allowance")),
+    ],
+)
+def test_faults(fields: dict[str, object], expected: tuple[str, str]) -> None:
+    assert codes(faults(world(), TransitionCostSpec(**fields))) == [expected]
+
+
+def test_an_empty_table_costs_nothing() -> None:
+    assert goal(world(), TransitionCostSpec(costs={}), {"a": "h1"}) == 0
+    assert goal(world(), TransitionCostSpec(costs={"h0": {}}, default=1), {"a": "h1"}) == 1
