@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from rebalancer.specs.avoid_moving import AvoidMovingSpec as AvoidMovingSpec
     from rebalancer.specs.balance import BalanceSpec as BalanceSpec
     from rebalancer.specs.capacity import CapacitySpec as CapacitySpec
+    from rebalancer.specs.capacity_ratio import CapacityRatioSpec as CapacityRatioSpec
     from rebalancer.specs.capacity_with_group_presence import CapacityWithGroupPresenceSpec as CapacityWithGroupPresenceSpec
     from rebalancer.specs.colocate_groups import ColocateGroupsSpec as ColocateGroupsSpec
     from rebalancer.specs.disaster_recovery_capacity import DisasterRecoveryCapacitySpec as DisasterRecoveryCapacitySpec
+    from rebalancer.specs.drain_capacity import DrainCapacitySpec as DrainCapacitySpec
+    from rebalancer.specs.exclusive_objects import ExclusiveObjectsSpec as ExclusiveObjectsSpec
     from rebalancer.specs.exclusive_scope_items import ExclusiveScopeItemsSpec as ExclusiveScopeItemsSpec
     from rebalancer.specs.fields import Filter as Filter
     from rebalancer.specs.fields import Limit as Limit
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from rebalancer.specs.group_diversity import GroupDiversitySpec as GroupDiversitySpec
     from rebalancer.specs.group_isolation_limit import GroupIsolationLimitSpec as GroupIsolationLimitSpec
     from rebalancer.specs.group_move_limit import GroupMoveLimitSpec as GroupMoveLimitSpec
+    from rebalancer.specs.items_affinity import ItemsAffinitySpec as ItemsAffinitySpec
     from rebalancer.specs.largest_group_movement import LargestGroupMovementSpec as LargestGroupMovementSpec
     from rebalancer.specs.leftover_ratio import LeftoverRatioSpec as LeftoverRatioSpec
     from rebalancer.specs.maximize_allocation import MaximizeAllocationSpec as MaximizeAllocationSpec
@@ -38,11 +42,16 @@ if TYPE_CHECKING:
     from rebalancer.specs.minimize_movement import MinimizeMovementSpec as MinimizeMovementSpec
     from rebalancer.specs.minimize_nth_largest_utilization import MinimizeNthLargestUtilizationSpec as MinimizeNthLargestUtilizationSpec
     from rebalancer.specs.minimize_squares import MinimizeSquaresSpec as MinimizeSquaresSpec
+    from rebalancer.specs.move_group import MoveGroupSpec as MoveGroupSpec
     from rebalancer.specs.moves_in_progress import MovesInProgressSpec as MovesInProgressSpec
+    from rebalancer.specs.nested_scope_limit import NestedScopeLimitSpec as NestedScopeLimitSpec
     from rebalancer.specs.non_accepting import NonAcceptingSpec as NonAcceptingSpec
+    from rebalancer.specs.object_affinities import ObjectAffinitiesSpec as ObjectAffinitiesSpec
     from rebalancer.specs.pair_affinities import PairAffinitiesSpec as PairAffinitiesSpec
     from rebalancer.specs.placed import PlacedSpec as PlacedSpec
     from rebalancer.specs.scope_affinities import ScopeAffinitiesSpec as ScopeAffinitiesSpec
+    from rebalancer.specs.sum_of_max import SumOfMaxSpec as SumOfMaxSpec
+    from rebalancer.specs.throttling import ThrottlingSpec as ThrottlingSpec
     from rebalancer.specs.to_free import ToFreeSpec as ToFreeSpec
     from rebalancer.specs.transition_cost import TransitionCostSpec as TransitionCostSpec
     from rebalancer.specs.util_increase_cost import UtilIncreaseCostSpec as UtilIncreaseCostSpec

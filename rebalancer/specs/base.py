@@ -135,16 +135,24 @@ def _nested_faults(value: Any, annotation: Any, part: Part, spec: Spec, problem:
         for position, entry in enumerate(value):
             for rule in marks:
                 yield from _ref_faults(rule, entry, part, spec, problem, (*path, position))
-            for rule in getattr(arguments[0], "__metadata__", ()) if arguments else ():
-                if isinstance(rule, LimitRule):
-                    yield from _limit_faults(rule, entry, part, spec, problem, (*path, position))
+            yield from _entry_faults(entry, arguments[:1], part, spec, problem, (*path, position))
             yield from _nested_faults(entry, arguments[0] if arguments else None, part, spec, problem, (*path, position))
     elif isinstance(value, Mapping):
         marks = _marks(arguments[0]) if arguments else ()
         for key, entry in value.items():
             for rule in marks:
                 yield from _ref_faults(rule, key, part, spec, problem, (*path, key))
+            yield from _entry_faults(entry, arguments[1:2], part, spec, problem, (*path, key))
             yield from _nested_faults(entry, arguments[1] if len(arguments) > 1 else None, part, spec, problem, (*path, key))
+
+
+def _entry_faults(entry: Any, annotation: tuple[Any, ...], part: Part, spec: Spec, problem: Problem, path: Path) -> Iterator[Fault]:
+    """Check a limit or filter that is an entry of a list or mapping."""
+    for rule in getattr(annotation[0], "__metadata__", ()) if annotation else ():
+        if isinstance(rule, LimitRule) and isinstance(entry, Limit):
+            yield from _limit_faults(rule, entry, part, spec, problem, path)
+        elif isinstance(rule, FilterRule) and isinstance(entry, Filter):
+            yield from _filter_faults(rule, entry, part, spec, problem, path)
 
 
 def _without_none(annotation: Any) -> Any:
@@ -194,7 +202,8 @@ def _known(rule: Ref, part: Part, spec: Spec, problem: Problem) -> tuple[Any, st
 
 
 def _limit_faults(rule: LimitRule, limit: Limit, part: Part, spec: Spec, problem: Problem, path: Path) -> Iterator[Fault]:
-    item, group = Ref("item", rule.scope), Ref("group", rule.partition)
+    item = Ref("item", rule.scope)
+    group = item if rule.partition == rule.scope else Ref("group", rule.partition)  # between items, both sides are items
     for allowed, field, names in ((rule.items, "scope_item_limits", item), (rule.groups, "group_limits", group)):
         values = getattr(limit, field)
         if values and not allowed:

@@ -127,7 +127,8 @@ class CapacityWithGroupPresenceSpec(Spec):
         Limit(), description="What a group is charged at least where it is present; ABSOLUTE only."
     )
     scope_item_to_limit: Annotated[Limit, *limit_field("RELATIVE", 1, items=True, groups=True, pairs=True)] = Field(
-        Limit(), description="The bound; RELATIVE: times the item's capacity. Groups only with PER_GROUP_AND_SCOPE_ITEM."
+        Limit(),
+        description="The bound; RELATIVE: times the item's capacity. Groups only with PER_GROUP_AND_SCOPE_ITEM.",
     )
     bound: Bound = Field(Bound.MAX, description="MAX: at most the limit; MIN: at least.")
     scope_item_filter: ItemFilter = Field(None, description="Which scope items.")
@@ -330,7 +331,9 @@ class CapacityWithGroupPresenceSpec(Spec):
         try:
             outer_groups(problem, finer, self.partition_name)
         except ValueError:
-            message = f"every group of the aggregation partition '{finer}' must lie in one group of '{self.partition_name}'"
+            message = (
+                f"every group of the aggregation partition '{finer}' must lie in one group of '{self.partition_name}'"
+            )
             yield Fault("not-nested", message, ("aggregation_partition",), finer)
 
     def warnings(self, problem: Problem) -> Iterator[Fault]:

@@ -118,9 +118,7 @@ class DisasterRecoveryCapacitySpec(Spec):
         alone = [np.array([item]) for item in range(len(items)) if item not in taken]
         return [*([group] for group in shared), *([alone] if alone else [])]
 
-    def _weights(
-        self, problem: Problem, chains: list[list[int]], block: _Block, component: int
-    ) -> list[Fraction]:
+    def _weights(self, problem: Problem, chains: list[list[int]], block: _Block, component: int) -> list[Fraction]:
         """Return what the secondary of each possible take-over weighs where it is."""
         known = problem.dimension(self.dimension)
         secondary = np.array([chain[-1] for chain in chains], np.int64)[block.row]
@@ -172,7 +170,9 @@ class _Block:
         reached = model.linear([(failed, 1), (absent, 1)], needed)
         group, item = np.nonzero(group_of[None, :items] != np.arange(len(groups))[:, None])
         row, group, item = np.repeat(order, len(group)), np.tile(group, rows), np.tile(item, rows)
-        happens = model.step(model.linear([(model.gather(reached, row, group), 1), (model.gather(there, row, item), 1)]))
+        happens = model.step(
+            model.linear([(model.gather(reached, row, group), 1), (model.gather(there, row, item), 1)])
+        )
         return _Block(model, happens, row, group, item, len(groups), items)
 
     def taken_over(self, weights: list[Fraction]) -> Cells:

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 class GroupAssignmentAffinity(Part):
     """How much of one group should be in one scope item."""
 
-    group: GroupName = Field(description="The group.", validation_alias=AliasChoices("group", "groupName", "group_name"))
+    group: GroupName = Field(
+        description="The group.", validation_alias=AliasChoices("group", "groupName", "group_name")
+    )
     scope_item: ItemName = Field(
         description="The scope item.", validation_alias=AliasChoices("scopeItem", "scopeItemName", "scope_item_name")
     )
@@ -93,7 +95,9 @@ class GroupAssignmentAffinitiesSpec(Spec):
     def _sizes(self, problem: Problem) -> list[Fraction]:
         """Return what the group of each entry totals."""
         groups, items = problem.partitions[self.partition_name].groups, problem.scopes[self.scope].items
-        sizes, keys, values = group_sizes(problem, self.partition_name, self.dimension, self.scope, np.arange(len(items)))
+        sizes, keys, values = group_sizes(
+            problem, self.partition_name, self.dimension, self.scope, np.arange(len(items))
+        )
         special = dict(zip(keys.tolist(), values, strict=True))
         out = []
         for entry in self.affinities:

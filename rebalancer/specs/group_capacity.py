@@ -95,12 +95,12 @@ class GroupCapacitySpec(Spec):
     bundle_config: (
         Annotated[
             Limit,
-            *limit_field(
-                "ABSOLUTE", 1, items=True, groups=True, pairs=True, partition="parts", types=("ABSOLUTE",)
-            ),
+            *limit_field("ABSOLUTE", 1, items=True, groups=True, pairs=True, partition="parts", types=("ABSOLUTE",)),
         ]
         | None
-    ) = Field(None, description="With STEP_MOD_K: the bundle size, by part and scope item; ABSOLUTE, whole numbers above 0.")
+    ) = Field(
+        None, description="With STEP_MOD_K: the bundle size, by part and scope item; ABSOLUTE, whole numbers above 0."
+    )
 
     @property
     def parts(self) -> str:
@@ -181,7 +181,9 @@ class GroupCapacitySpec(Spec):
         except ValueError:
             owner = None
         if owner is None or bool((owner[problem.partitions[parts].group] < 0).any()):
-            message = f"every group of the contribution partition '{parts}' must lie in one group of '{self.partition_name}'"
+            message = (
+                f"every group of the contribution partition '{parts}' must lie in one group of '{self.partition_name}'"
+            )
             yield Fault("not-nested", message, ("contribution_partition",), parts)
 
     def _bundle_faults(self) -> Iterator[Fault]:

@@ -48,7 +48,8 @@ class GroupIsolationLimitSpec(Spec):
     scope: ScopeName = Field(description="Scope whose items are looked at.")
     partition_name: PartitionName = Field(description="The groups.", validation_alias=PARTITION_ALIASES)
     limit: Annotated[Limit, *limit_field("ABSOLUTE", 0, items=True, groups=True, pairs=True, raw=True)] = Field(
-        Limit(), description="How many objects of a group an item may hold without the group counting as one that exceeds."
+        Limit(),
+        description="How many objects of a group an item may hold without the group counting as one that exceeds.",
     )
     groups_allowed: Whole = Field(1, description="How many groups may exceed the limit in an item.")
     filter: ItemFilter = Field(None, description="Which scope items.")

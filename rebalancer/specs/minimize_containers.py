@@ -61,9 +61,7 @@ class MinimizeContainersSpec(Spec):
         yield from super().faults(problem)
         if self.formula is ContainersFormula.LEGACY:
             message = f"the formula LEGACY is not offered; {self.key} has {ContainersFormula.NEW.value}"
-            yield Fault(
-                "unsupported-field", message, ("formula",), self.formula.value, ContainersFormula.NEW.value
-            )
+            yield Fault("unsupported-field", message, ("formula",), self.formula.value, ContainersFormula.NEW.value)
         if self.max_free_limit is not None and self.max_free_limit <= 0:
             message = f"'max_free_limit' must be above 0, got {self.max_free_limit}"
             yield Fault("out-of-range", message, ("max_free_limit",), self.max_free_limit)

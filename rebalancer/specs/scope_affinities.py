@@ -32,7 +32,9 @@ class ScopeAffinitiesSpec(Spec):
 
     scope: ScopeName = Field(description="Scope of the items.")
     dimension: DimensionName = Field(description="What is summed, relative to what the items offer of it.")
-    affinities: Mapping[ItemName, Number] = Field(description="What an item full to its capacity is worth; negative: what it costs.")
+    affinities: Mapping[ItemName, Number] = Field(
+        description="What an item full to its capacity is worth; negative: what it costs."
+    )
 
     def goal(self, model: ModelBuilder) -> Cells:
         problem = model.problem
@@ -46,7 +48,9 @@ class ScopeAffinitiesSpec(Spec):
 
     def warnings(self, problem: Problem) -> Iterator[Fault]:
         yield from super().warnings(problem)
-        yield from zero_capacity_warnings(problem, self.scope, self.dimension, self._named(), f"{self.key} leaves it out")
+        yield from zero_capacity_warnings(
+            problem, self.scope, self.dimension, self._named(), f"{self.key} leaves it out"
+        )
 
     def _named(self) -> Filter:
         """Return the filter that keeps the items with an affinity."""

@@ -51,7 +51,9 @@ class WorkingSetSpec(Spec):
     scope: ScopeName = Field(description="Scope whose items have working sets.")
     dimension: DimensionName = Field(description="With AVG: how much each object counts.")
     working_units: tuple[WorkingUnit, ...] = Field(description="What objects need beside them.")
-    metric: WorkingSetMetric = Field(WorkingSetMetric.AVG, description="AVG: summed, weighted by amounts; MAX: the largest.")
+    metric: WorkingSetMetric = Field(
+        WorkingSetMetric.AVG, description="AVG: summed, weighted by amounts; MAX: the largest."
+    )
 
     def goal(self, model: ModelBuilder) -> Cells:
         if not self.working_units:

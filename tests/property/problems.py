@@ -56,6 +56,13 @@ def worlds(draw: st.DrawFn, objects: int = 5, containers: int = 3) -> Problem:
             racks[rack].append(host)
     builder.add_scope("rack", racks)
     builder.add_partition("job", {job: [task for task in tasks if draw(st.booleans())] for job in ("j0", "j1")})
+    squads: dict[str, list[str]] = {"x0": [], "x1": [], "y0": []}
+    for task in tasks:
+        squad = draw(st.sampled_from(["x0", "x1", "y0", None]))
+        if squad:
+            squads[squad].append(task)
+    builder.add_partition("squad", squads)  # disjoint, and inside the teams
+    builder.add_partition("team", {"x": [*squads["x0"], *squads["x1"]], "y": squads["y0"], "z": []})
     return builder.build()
 
 
@@ -183,6 +190,191 @@ def specs(problem: Problem) -> st.SearchStrategy[Spec]:
             squares=flag,
             group_to_weight=st.just({"j0": 2}),
             scope_item_weights=st.none(),
+        ),
+        _spec(
+            "group_diversity",
+            scope=SCOPES,
+            partition_name=st.just("job"),
+            dimension=DIMENSIONS.filter(bool),
+            bound=st.sampled_from(["MIN", "MAX"]),
+            limit=SMALL,
+            filter=st.none(),
+        ),
+        _spec(
+            "group_isolation_limit",
+            scope=SCOPES,
+            partition_name=st.sampled_from(["job", "squad"]),
+            limit=st.sampled_from([0, 1, 0.5]),
+            groups_allowed=st.sampled_from([0, 1, 2]),
+        ),
+        _spec(
+            "group_capacity",
+            scope=SCOPES,
+            partition_name=st.just("team"),
+            contribution_partition=st.sampled_from([None, "squad"]),
+            definition=st.sampled_from(["AFTER", "DURING", "DURING_AND_AFTER"]),
+            bound=st.sampled_from(["MAX", "MIN", "EXACT"]),
+            limit=SMALL,
+            contribution=st.sampled_from([1, 0.5, 2]),
+            util_type=st.sampled_from(["LINEAR", "STEP"]),
+        ),
+        _spec(
+            "group_capacity",
+            scope=SCOPES,
+            partition_name=st.just("team"),
+            definition=st.sampled_from(["AFTER", "DURING"]),
+            limit=st.sampled_from([0, 1]),
+            contribution=st.just({"global_limit": 1, "scope_item_limits": {}}),
+            util_type=st.just("STEP_MOD_K"),
+            bundle_config=st.sampled_from([1, 2, 3]),
+        ),
+        _spec(
+            "capacity_with_group_presence",
+            scope=SCOPES,
+            partition_name=st.sampled_from(["job", "team"]),
+            dimension=DIMENSIONS.filter(bool),
+            bound=st.sampled_from(["MAX", "MIN"]),
+            scope_item_to_limit=LIMITS,
+            group_to_presence_weight=st.sampled_from([0, 1, 2.5]),
+            round_up_group_util_on_scope_item=flag,
+            intent=st.sampled_from(["PER_SCOPE_ITEM", "PER_GROUP_AND_SCOPE_ITEM"]),
+            group_util_multipliers=st.lists(
+                st.fixed_dictionaries(
+                    {
+                        "value": st.sampled_from([0.5, 1.5]),
+                        "target": st.sampled_from(["COMMON", "UTILIZATION", "PRESENCE_WEIGHT"]),
+                    }
+                ),
+                max_size=2,
+            ),
+        ),
+        _spec(
+            "capacity_with_group_presence",
+            scope=st.just("rack"),
+            partition_name=st.just("team"),
+            dimension=st.just("cpu"),
+            scope_item_to_limit=LIMITS,
+            aggregation_scope=st.sampled_from([None, "host"]),
+            aggregation_partition=st.just("squad"),
+            intent=st.just("PER_GROUP_AND_SCOPE_ITEM"),
+        ),
+        _spec(
+            "disaster_recovery_capacity",
+            scope=SCOPES,
+            dimension=st.sampled_from(["cpu", "vec"]),
+            primary_to_set_of_secondary_objects=st.dictionaries(
+                tasks, st.lists(tasks, max_size=2, unique=True), max_size=2
+            ),
+            shared_disaster_groups=st.none(),
+        ),
+        _spec(
+            "disaster_recovery_capacity",
+            scope=hosts_only,
+            dimension=st.just("mem"),
+            primary_to_set_of_secondary_objects=st.dictionaries(
+                tasks, st.lists(tasks, max_size=3, unique=True), max_size=2
+            ),
+            shared_disaster_groups=st.lists(some_hosts, max_size=2),
+        ),
+        _spec("util_increase_cost", scope=SCOPES, dimension=DIMENSIONS.filter(bool), lower_bound=SMALL, squares=flag),
+        _spec(
+            "minimize_containers",
+            scope=SCOPES,
+            dimension=DIMENSIONS.filter(bool),
+            max_free_limit=st.sampled_from([None, 1, 2]),
+            filter=st.none(),
+            container_costs=st.none(),
+        ),
+        _spec(
+            "minimize_containers",
+            scope=hosts_only,
+            dimension=st.just("cpu"),
+            container_costs=st.dictionaries(hosts, st.sampled_from([2, 0.5]), max_size=2),
+        ),
+        _spec("maximize_allocation", scope=SCOPES, dimension=DIMENSIONS.filter(bool)),
+        _spec(
+            "minimize_nth_largest_utilization",
+            scope=SCOPES,
+            dimension=DIMENSIONS.filter(bool),
+            n=st.sampled_from([0, 1, 2]),
+            target_utilization=st.sampled_from([0, 0.5]),
+        ),
+        _spec("minimize_squares", scope=SCOPES, dimension=DIMENSIONS.filter(bool)),
+        _spec(
+            "scope_affinities",
+            scope=hosts_only,
+            dimension=DIMENSIONS.filter(bool),
+            affinities=st.dictionaries(hosts, st.sampled_from([1, -2, 0.5]), max_size=2),
+        ),
+        _spec(
+            "working_set",
+            scope=SCOPES,
+            dimension=DIMENSIONS.filter(bool),
+            metric=st.sampled_from(["AVG", "MAX"]),
+            working_units=st.lists(
+                st.fixed_dictionaries({"endpoints": some_tasks, "weight": st.sampled_from([1, 2, 0.5])}), max_size=2
+            ),
+        ),
+        _spec(
+            "exclusive_scope_items",
+            scope=hosts_only,
+            dimension=DIMENSIONS.filter(bool),
+            partition_name=st.sampled_from([None, "job"]),
+            formula=st.sampled_from(["MINIMIZE_INVALIDATED_SCOPE_ITEMS_COUNT", "AGGRESSIVE_PACKING"]),
+            scope_item_weights=st.dictionaries(hosts, st.sampled_from([2, 0.5]), max_size=1),
+            conflict_info_list=st.lists(
+                st.fixed_dictionaries(
+                    {
+                        "scope_item": hosts,
+                        "conflicting_scope_items_with_overlap": st.lists(
+                            st.fixed_dictionaries(
+                                {"conflicting_scope_item": hosts, "overlap": st.sampled_from([1, 0.5])}
+                            ),
+                            max_size=2,
+                        ),
+                    }
+                ),
+                max_size=2,
+            ),
+        ),
+        _spec(
+            "group_move_limit",
+            partition_name=st.just("job"),
+            limit=SMALL,
+            dimension=st.sampled_from([None, "cpu", "net"]),
+            source_scope_items_affecting_limit_filter=filters,
+            destination_scope_items_affecting_limit_filter=filters,
+        ),
+        _spec(
+            "pair_affinities",
+            scope=st.sampled_from(["", "rack"]),
+            limit=SMALL,
+            affinities=st.lists(
+                st.fixed_dictionaries(
+                    {
+                        "pair": st.fixed_dictionaries({"object1": tasks, "object2": tasks}),
+                        "affinity": st.sampled_from([1, -2, 0.5]),
+                    }
+                ),
+                max_size=3,
+            ),
+        ),
+        _spec(
+            "group_assignment_affinities",
+            scope=hosts_only,
+            partition_name=st.just("job"),
+            dimension=st.sampled_from(["cpu", "net"]),
+            affinities=st.lists(
+                st.fixed_dictionaries(
+                    {
+                        "group": st.sampled_from(["j0", "j1"]),
+                        "scope_item": hosts,
+                        "target_dimension_value": SMALL,
+                        "affinity": st.sampled_from([1, -2, 0.5]),
+                    }
+                ),
+                max_size=2,
+            ),
         ),
         _spec(
             "moves_in_progress",
