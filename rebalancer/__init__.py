@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rebalancer.solution import Evaluation as Evaluation
     from rebalancer.solution import Solution as Solution
     from rebalancer.solver import Rebalancer as Rebalancer
+    from rebalancer.specs.aggregated_group import AggregatedGroupSpec as AggregatedGroupSpec
     from rebalancer.specs.assignment_affinities import AssignmentAffinitiesSpec as AssignmentAffinitiesSpec
     from rebalancer.specs.avoid_assignments import AvoidAssignmentsSpec as AvoidAssignmentsSpec
     from rebalancer.specs.avoid_moving import AvoidMovingSpec as AvoidMovingSpec
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
     from rebalancer.specs.capacity_with_group_presence import CapacityWithGroupPresenceSpec as CapacityWithGroupPresenceSpec
     from rebalancer.specs.colocate_groups import ColocateGroupsSpec as ColocateGroupsSpec
     from rebalancer.specs.disaster_recovery_capacity import DisasterRecoveryCapacitySpec as DisasterRecoveryCapacitySpec
+    from rebalancer.specs.diversify_within_scope_item import DiversifyWithinScopeItemSpec as DiversifyWithinScopeItemSpec
     from rebalancer.specs.drain_capacity import DrainCapacitySpec as DrainCapacitySpec
+    from rebalancer.specs.exclusive_groups import ExclusiveGroupsSpec as ExclusiveGroupsSpec
     from rebalancer.specs.exclusive_objects import ExclusiveObjectsSpec as ExclusiveObjectsSpec
     from rebalancer.specs.exclusive_scope_items import ExclusiveScopeItemsSpec as ExclusiveScopeItemsSpec
+    from rebalancer.specs.exclusive_swaps import ExclusiveSwapsSpec as ExclusiveSwapsSpec
     from rebalancer.specs.fields import Filter as Filter
     from rebalancer.specs.fields import Limit as Limit
+    from rebalancer.specs.flow import FlowSpec as FlowSpec
     from rebalancer.specs.group_assignment_affinities import GroupAssignmentAffinitiesSpec as GroupAssignmentAffinitiesSpec
     from rebalancer.specs.group_capacity import GroupCapacitySpec as GroupCapacitySpec
     from rebalancer.specs.group_count import GroupCountSpec as GroupCountSpec
@@ -50,6 +55,7 @@ if TYPE_CHECKING:
     from rebalancer.specs.pair_affinities import PairAffinitiesSpec as PairAffinitiesSpec
     from rebalancer.specs.placed import PlacedSpec as PlacedSpec
     from rebalancer.specs.scope_affinities import ScopeAffinitiesSpec as ScopeAffinitiesSpec
+    from rebalancer.specs.sr_buffer_capacity import SRBufferCapacitySpec as SRBufferCapacitySpec
     from rebalancer.specs.sum_of_max import SumOfMaxSpec as SumOfMaxSpec
     from rebalancer.specs.throttling import ThrottlingSpec as ThrottlingSpec
     from rebalancer.specs.to_free import ToFreeSpec as ToFreeSpec

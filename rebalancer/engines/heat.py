@@ -1,4 +1,7 @@
-"""Which containers an objective hurts at: each cell's share of it, brought back to the containers that the cell is about."""
+"""Which containers an objective hurts at.
+
+Each cell's share of it, brought back to the containers that the cell is about.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ _MOST_CELLS = 2_000_000
 
 
 def container_heat(model: Model, position: int, values: CellValues) -> NDArray[np.float64]:
-    """Return each container's share of a tuple position's objective, up to a factor; zeros where nothing can be traced."""
+    """Return each container's share of a tuple position's objective, up to a factor.
+
+    Zeros where nothing can be traced.
+    """
     heat = np.zeros(len(model.problem.containers))
     objective = model.tuple_positions[position].objective
     _spread(objective, Grid.constant(1, 1, 1.0, np.float64), values, heat)

@@ -1,6 +1,7 @@
 """The cells of a model: a graph of vectorised integer formulas, in topological order.
 
-Every kind of cell is an array over groups × items (either may be 1) of 64-bit integers; the true value is ``integer * unit``. Engines read these
+Every kind of cell is an array over groups × items (either may be 1) of 64-bit integers; the true value is ``integer *
+unit``. Engines read these
 classes and nothing else of a spec. `ModelBuilder` makes them.
 """
 
@@ -74,7 +75,8 @@ class Tally(Cells):
     weight : int64 array of the same length
         Fixed-point weight of each membership; unused where ``dynamic`` is given.
     dynamic : DynamicValues or None
-        Weight by where the object is; ``dynamic_item`` is the item of each container in its scope (last entry: unplaced).
+        Weight by where the object is; ``dynamic_item`` is the item of each container in its scope (last entry:
+        unplaced).
     item_of : int32 array, containers + 1
         Item of each container, -1 for none; last entry: unplaced.
     family : Family
@@ -155,6 +157,7 @@ class Map(Cells):
 
     @property
     def inputs(self) -> tuple[Cells, ...]:
+        """The cells that this one reads."""
         return tuple(term.cells for term in self.terms)
 
 
@@ -194,6 +197,7 @@ class Reduce(Cells):
 
     @property
     def inputs(self) -> tuple[Cells, ...]:
+        """The cells that this one reads."""
         return (self.source,)
 
 
@@ -213,6 +217,7 @@ class Gather(Cells):
 
     @property
     def inputs(self) -> tuple[Cells, ...]:
+        """The cells that this one reads."""
         return (self.source,)
 
 
@@ -232,6 +237,7 @@ class Extremum(Cells):
 
     @property
     def inputs(self) -> tuple[Cells, ...]:
+        """The cells that this one reads."""
         return self.sources
 
 
@@ -252,6 +258,7 @@ class Product(Cells):
 
     @property
     def inputs(self) -> tuple[Cells, ...]:
+        """The cells that this one reads."""
         return (self.left, self.right)
 
 
@@ -273,4 +280,5 @@ class Ratio(Cells):
 
     @property
     def inputs(self) -> tuple[Cells, ...]:
+        """The cells that this one reads."""
         return (self.over, self.under)

@@ -7,7 +7,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.model.cells import Cells, Extremum, Family, Function, Gather, Gathering, Map, Product, Ratio, Reduce, Tally
+from rebalancer.model.cells import (
+    Cells,
+    Extremum,
+    Family,
+    Function,
+    Gather,
+    Gathering,
+    Map,
+    Product,
+    Ratio,
+    Reduce,
+    Tally,
+)
 from rebalancer.model.grid import DENSE_CELLS, Grid, apply, reduce_extremum, reduce_sum
 from rebalancer.model.order import order_statistic, targets
 from rebalancer.problem import Problem
@@ -18,7 +30,8 @@ from rebalancer.problem.numbers import IntArray
 class Value:
     """Integers of cells and, where rounding separates the two, their values by the exact formula.
 
-    Decisions (is it positive, which step) always come from the integers, so that every reader takes the same ones; magnitudes come from the
+    Decisions (is it positive, which step) always come from the integers, so that every reader takes the same ones;
+    magnitudes come from the
     exact formula.
     """
 
@@ -69,7 +82,10 @@ def _evaluate(values: CellValues, cells: Cells) -> Value:
         return _reduce(cells, values)
     if isinstance(cells, Gather):
         source = values.known[cells.source.index]
-        return Value(_row(source.integers.at(cells.group, cells.item)), None if source.precise is None else _row(source.precise.at(cells.group, cells.item)))
+        return Value(
+            _row(source.integers.at(cells.group, cells.item)),
+            None if source.precise is None else _row(source.precise.at(cells.group, cells.item)),
+        )
     if isinstance(cells, Extremum):
         return _extremum(cells, values)
     if isinstance(cells, Product):
@@ -93,7 +109,11 @@ def _tally(tally: Tally, assignment: NDArray[np.int32], objects: int) -> Grid:
     key = tally.group[rows] * tally.items + item[rows]
     weight = tally.weight_at(rows, place[rows].astype(np.int64), objects)
     if tally.groups * tally.items <= DENSE_CELLS:
-        return Grid(tally.groups, tally.items, add_up(key, weight, tally.groups * tally.items).reshape(tally.groups, tally.items))
+        return Grid(
+            tally.groups,
+            tally.items,
+            add_up(key, weight, tally.groups * tally.items).reshape(tally.groups, tally.items),
+        )
     keys, slot = np.unique(key, return_inverse=True)
     return Grid(tally.groups, tally.items, np.zeros((1, 1), np.int64), None, keys, add_up(slot, weight, len(keys)))
 
@@ -121,10 +141,16 @@ def _map(cells: Map, values: CellValues) -> Value:
     integers = apply_function(cells, x)
     if not cells.error or function in (Function.STEP, Function.CEIL, Function.MOD):
         return Value(integers)
-    precise_grids = [grid for term, value in zip(cells.terms, known, strict=True) for grid in (term.exact.floats(), floats_of(term.cells, value))]
+    precise_grids = [
+        grid
+        for term, value in zip(cells.terms, known, strict=True)
+        for grid in (term.exact.floats(), floats_of(term.cells, value))
+    ]
     precise = apply(_linear, cells.groups, cells.items, cells.exact_const.floats(), *precise_grids)
     if function is Function.HINGE:
-        precise = apply(lambda v, decided: np.where(decided > 0, np.maximum(v, 0.0), 0.0), cells.groups, cells.items, precise, x)
+        precise = apply(
+            lambda v, decided: np.where(decided > 0, np.maximum(v, 0.0), 0.0), cells.groups, cells.items, precise, x
+        )
     elif function is Function.SQUARE:
         precise = precise.map(np.square)
     return Value(integers, precise)
@@ -161,23 +187,49 @@ def _reduce(cells: Reduce, values: CellValues) -> Value:
     if cells.how in (Gathering.NTH_LARGEST, Gathering.ALL_BUT_LARGEST):
         target = targets(*shape, cells.items, cells.group_map, cells.item_map)
         picked = [
-            None if grid is None else order_statistic(source.integers, grid, target, (cells.groups, cells.items), cells.rank, cells.how is Gathering.ALL_BUT_LARGEST)
+            None
+            if grid is None
+            else order_statistic(
+                source.integers,
+                grid,
+                target,
+                (cells.groups, cells.items),
+                cells.rank,
+                cells.how is Gathering.ALL_BUT_LARGEST,
+            )
             for grid in (source.integers, source.precise)
         ]
         assert picked[0] is not None
-        return Value(Grid(cells.groups, cells.items, picked[0]), None if picked[1] is None else Grid(cells.groups, cells.items, picked[1]))
+        return Value(
+            Grid(cells.groups, cells.items, picked[0]),
+            None if picked[1] is None else Grid(cells.groups, cells.items, picked[1]),
+        )
     if cells.how is not Gathering.SUM:
         largest = cells.how is Gathering.MAX
-        results = [None if grid is None else reduce_extremum(grid, cells.groups, cells.items, cells.group_map, cells.item_map, largest, 0)
-                   for grid in (source.integers, source.precise)]
+        results = [
+            None
+            if grid is None
+            else reduce_extremum(grid, cells.groups, cells.items, cells.group_map, cells.item_map, largest, 0)
+            for grid in (source.integers, source.precise)
+        ]
         assert results[0] is not None
-        return Value(Grid(cells.groups, cells.items, results[0]), None if results[1] is None else Grid(cells.groups, cells.items, results[1]))
+        return Value(
+            Grid(cells.groups, cells.items, results[0]),
+            None if results[1] is None else Grid(cells.groups, cells.items, results[1]),
+        )
     weighted = apply(np.multiply, *shape, source.integers, cells.coef)
-    integers = Grid(cells.groups, cells.items, reduce_sum(weighted, cells.groups, cells.items, cells.group_map, cells.item_map))
+    integers = Grid(
+        cells.groups, cells.items, reduce_sum(weighted, cells.groups, cells.items, cells.group_map, cells.item_map)
+    )
     if not cells.error:
         return Value(integers)
     weighted = apply(np.multiply, *shape, floats_of(cells.source, source), cells.exact_coef.floats())
-    return Value(integers, Grid(cells.groups, cells.items, reduce_sum(weighted, cells.groups, cells.items, cells.group_map, cells.item_map)))
+    return Value(
+        integers,
+        Grid(
+            cells.groups, cells.items, reduce_sum(weighted, cells.groups, cells.items, cells.group_map, cells.item_map)
+        ),
+    )
 
 
 def _extremum(cells: Extremum, values: CellValues) -> Value:
@@ -193,20 +245,38 @@ def _extremum(cells: Extremum, values: CellValues) -> Value:
     integers = apply(best, cells.groups, cells.items, *(value.integers for value in known))
     if not cells.error:
         return Value(integers)
-    return Value(integers, apply(best, cells.groups, cells.items, *(floats_of(source, value) for source, value in zip(cells.sources, known, strict=True))))
+    return Value(
+        integers,
+        apply(
+            best,
+            cells.groups,
+            cells.items,
+            *(floats_of(source, value) for source, value in zip(cells.sources, known, strict=True)),
+        ),
+    )
 
 
 def _product(cells: Product, values: CellValues) -> Value:
     left, right = values.known[cells.left.index], values.known[cells.right.index]
     divisor = cells.divisor
-    integers = apply(lambda a, b: (a * b + divisor // 2) // divisor, cells.groups, cells.items, left.integers, right.integers)
+    integers = apply(
+        lambda a, b: (a * b + divisor // 2) // divisor, cells.groups, cells.items, left.integers, right.integers
+    )
     if not cells.error:
         return Value(integers)
-    return Value(integers, apply(np.multiply, cells.groups, cells.items, floats_of(cells.left, left), floats_of(cells.right, right)))
+    return Value(
+        integers,
+        apply(np.multiply, cells.groups, cells.items, floats_of(cells.left, left), floats_of(cells.right, right)),
+    )
 
 
 def _ratio(cells: Ratio, values: CellValues) -> Value:
     over, under = values.known[cells.over.index], values.known[cells.under.index]
     factor = cells.factor
-    integers = apply(lambda a, b: (2 * factor * a + b) // (2 * b), cells.groups, cells.items, over.integers, under.integers)
-    return Value(integers, apply(np.divide, cells.groups, cells.items, floats_of(cells.over, over), floats_of(cells.under, under)))
+    integers = apply(
+        lambda a, b: (2 * factor * a + b) // (2 * b), cells.groups, cells.items, over.integers, under.integers
+    )
+    return Value(
+        integers,
+        apply(np.divide, cells.groups, cells.items, floats_of(cells.over, over), floats_of(cells.under, under)),
+    )

@@ -1,8 +1,9 @@
 """Numbers on a (group × item) grid that may be far too large to write down.
 
-A `Grid` is a small table plus exceptions: the value at ``(g, s)`` is ``values[i]`` where ``keys[i] == g * items + s``, and otherwise
-``table[g, column(s)]``. A dense grid is the case without exceptions; a constant is the case with a 1 × 1 table. Parameters (limits, weights)
-and values (amounts, violations) are both grids, so one `apply` evaluates every formula, in memory proportional to what differs.
+A `Grid` is a small table plus exceptions: the value at ``(g, s)`` is ``values[i]`` where ``keys[i] == g * items +
+s``, and otherwise ``table[g, column(s)]``. A dense grid is the case without exceptions; a constant is the case with a
+1 × 1 table. Parameters (limits, weights) and values (amounts, violations) are both grids, so one `apply` evaluates
+every formula, in memory proportional to what differs.
 """
 
 from __future__ import annotations
@@ -64,10 +65,12 @@ class Grid:
 
     @property
     def size(self) -> int:
+        """Number of cells."""
         return self.groups * self.items
 
     @property
     def columns(self) -> int:
+        """Number of columns of the table."""
         return int(self.table.shape[1])
 
     def at(self, group: NDArray[Any], item: NDArray[Any]) -> NDArray[Any]:
@@ -101,7 +104,10 @@ class Grid:
         return out
 
     def where(self, test: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> tuple[IntArray, IntArray]:
-        """Return group and item of every cell whose value passes ``test``; cells are visited only where some can pass."""
+        """Return group and item of every cell whose value passes ``test``.
+
+        Cells are visited only where some can pass.
+        """
         passing = test(self.table)
         found = [self.keys[test(self.values)]] if len(self.keys) else []
         candidates = self._keys_where(passing)
@@ -143,11 +149,21 @@ class Grid:
         return Grid(1, len(group), self.at(group, item)[None, :])
 
     def astype(self, dtype: Any) -> Grid:
-        return Grid(self.groups, self.items, self.table.astype(dtype), self.column, self.keys, self.values.astype(dtype))
+        """Return the grid with values of another type."""
+        return Grid(
+            self.groups, self.items, self.table.astype(dtype), self.column, self.keys, self.values.astype(dtype)
+        )
 
     def map(self, function: Callable[..., Any]) -> Grid:
         """Return the grid of ``function`` of every value."""
-        return Grid(self.groups, self.items, function(self.table), self.column, self.keys, function(self.values) if len(self.keys) else self.values)
+        return Grid(
+            self.groups,
+            self.items,
+            function(self.table),
+            self.column,
+            self.keys,
+            function(self.values) if len(self.keys) else self.values,
+        )
 
     def largest_magnitude(self) -> int | float:
         """Return the largest absolute value."""
@@ -183,7 +199,9 @@ def apply(function: Callable[..., Any], groups: int, items: int, *grids: Grid) -
     return Grid(groups, items, np.atleast_2d(table), column, keys, np.broadcast_to(values, keys.shape))
 
 
-def _dense(table: NDArray[Any], values: NDArray[Any], groups: int, items: int, column: NDArray[np.int64] | None, keys: IntArray) -> NDArray[Any]:
+def _dense(
+    table: NDArray[Any], values: NDArray[Any], groups: int, items: int, column: NDArray[np.int64] | None, keys: IntArray
+) -> NDArray[Any]:
     wide = np.atleast_2d(table) if column is None else np.atleast_2d(table)[:, column]
     out = np.array(np.broadcast_to(wide, (groups, items)))
     out[keys // items, keys % items] = values
@@ -227,7 +245,9 @@ def _widen(grid: Grid, column: NDArray[np.int64] | None, columns: int) -> NDArra
     return grid.table[:, grid.column[first]] if grid.column is not None else grid.table[:, first]
 
 
-def reduce_sum(grid: Grid, groups: int, items: int, group_map: NDArray[np.int64] | None, item_map: NDArray[np.int64] | None) -> NDArray[Any]:
+def reduce_sum(
+    grid: Grid, groups: int, items: int, group_map: NDArray[np.int64] | None, item_map: NDArray[np.int64] | None
+) -> NDArray[Any]:
     """Return the sums of the cells that map to each output cell, shape (groups, items).
 
     Parameters
@@ -239,7 +259,9 @@ def reduce_sum(grid: Grid, groups: int, items: int, group_map: NDArray[np.int64]
     table = grid.table
     out = np.zeros((groups, items), dtype)
     if table.shape[0] == 1:
-        share = np.array([grid.groups]) if group_map is None else np.bincount(group_map[group_map >= 0], minlength=groups)
+        share = (
+            np.array([grid.groups]) if group_map is None else np.bincount(group_map[group_map >= 0], minlength=groups)
+        )
         out += share[:, None].astype(dtype) * _sum_columns(grid, table.astype(dtype), items, item_map)
     elif group_map is None:
         out += _sum_columns(grid, table.sum(axis=0, keepdims=True, dtype=dtype), items, item_map)
@@ -272,8 +294,15 @@ def _sum_columns(grid: Grid, table: NDArray[Any], items: int, item_map: NDArray[
     return out
 
 
-def reduce_extremum(grid: Grid, groups: int, items: int, group_map: NDArray[np.int64] | None, item_map: NDArray[np.int64] | None,
-                    largest: bool, empty: int | float) -> NDArray[Any]:
+def reduce_extremum(
+    grid: Grid,
+    groups: int,
+    items: int,
+    group_map: NDArray[np.int64] | None,
+    item_map: NDArray[np.int64] | None,
+    largest: bool,
+    empty: int | float,
+) -> NDArray[Any]:
     """Return the largest (or smallest) of the cells that map to each output cell; ``empty`` where none does."""
     floats = grid.table.dtype.kind == "f"
     operation, edge = (np.maximum, -1) if largest else (np.minimum, 1)
@@ -291,7 +320,10 @@ def reduce_extremum(grid: Grid, groups: int, items: int, group_map: NDArray[np.i
 
 
 def _sparse_extremum(grid: Grid, out: NDArray[Any], to_group: IntArray, to_item: IntArray, operation: np.ufunc) -> None:
-    """Enter the cells into ``out``, table entry by table entry, as far as some cell takes the entry and is no exception."""
+    """Enter the cells into ``out``.
+
+    Table entry by table entry, as far as some cell takes the entry and is no exception.
+    """
     group, item = grid.keys // grid.items, grid.keys % grid.items
     kept = (to_group[group] >= 0) & (to_item[item] >= 0)
     group, item, values = group[kept], item[kept], grid.values[kept]
@@ -311,7 +343,10 @@ def _sparse_extremum(grid: Grid, out: NDArray[Any], to_group: IntArray, to_item:
 
 
 def _blocks(source: IntArray, target: IntArray, outputs: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the pairs (table row or column, output) that occur as ``source * outputs + output``, the pair of each member, and their sizes."""
+    """Return the pairs (table row or column.
+
+    Output) that occur as ``source * outputs + output``, the pair of each member, and their sizes.
+    """
     kept = np.flatnonzero(target >= 0)
     pairs, slot, count = np.unique(source[kept] * outputs + target[kept], return_inverse=True, return_counts=True)
     position = np.full(len(target), -1, np.int64)

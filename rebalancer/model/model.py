@@ -155,13 +155,22 @@ class Model:
             violations.append(sum(float(amounts.sum()) for _, amounts in parts))
             broken.append(sum(len(owners) for owners, _ in parts))
         objective = [
-            sum(float(weight) * self._scalar(values, cells) for cells, weight in position.goals) + sum(fix.value(values) for fix in position.fixes)
+            sum(float(weight) * self._scalar(values, cells) for cells, weight in position.goals)
+            + sum(fix.value(values) for fix in position.fixes)
             for position in self.tuple_positions
         ]
-        integers = [int(evaluate_cells(values, position.objective).integers.dense()[0, 0]) for position in self.tuple_positions]
+        integers = [
+            int(evaluate_cells(values, position.objective).integers.dense()[0, 0]) for position in self.tuple_positions
+        ]
         worsened = {hard.constraint for hard in self.hard if not holds(values, hard)}
-        return Score(np.array(goals, float), np.array(violations, float), np.array(broken, np.int64), np.array(objective, float), tuple(integers),
-                     tuple(self.constraints[index].name for index in sorted(worsened)))
+        return Score(
+            np.array(goals, float),
+            np.array(violations, float),
+            np.array(broken, np.int64),
+            np.array(objective, float),
+            tuple(integers),
+            tuple(self.constraints[index].name for index in sorted(worsened)),
+        )
 
     @staticmethod
     def _scalar(values: CellValues, cells: Cells) -> float:
@@ -187,7 +196,10 @@ class Model:
             tables.append(_cell_table(self.problem, values, component, start))
             start += component.count
         columns = ("item", "group", "amount", "limit", "violation", "component")
-        return {column: np.concatenate([table[column] for table in tables]) if tables else np.empty(0, object) for column in columns}
+        return {
+            column: np.concatenate([table[column] for table in tables]) if tables else np.empty(0, object)
+            for column in columns
+        }
 
 
 def holds(values: CellValues, hard: HardCells) -> bool:
@@ -233,7 +245,10 @@ def _cell_table(problem: Problem, values: CellValues, component: Component, star
 
 
 def _listed_cells(cells: Cells, integers: Grid, amounts: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return group and item of all cells, or only of those that hold something or are broken where all would be too many."""
+    """Return group and item of all cells.
+
+    Or only of those that hold something or are broken where all would be too many.
+    """
     size = cells.groups * cells.items
     if size <= DENSE_CELLS:
         key = np.arange(size)

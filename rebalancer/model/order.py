@@ -11,7 +11,9 @@ from rebalancer.model.grid import Grid
 from rebalancer.problem.numbers import IntArray
 
 
-def targets(source_groups: int, source_items: int, items: int, group_map: IntArray | None, item_map: IntArray | None) -> IntArray:
+def targets(
+    source_groups: int, source_items: int, items: int, group_map: IntArray | None, item_map: IntArray | None
+) -> IntArray:
     """Return the output key of every input cell in row-major order, -1 for none."""
     to_group = np.zeros(source_groups, np.int64) if group_map is None else group_map
     to_item = np.zeros(source_items, np.int64) if item_map is None else item_map
@@ -19,7 +21,9 @@ def targets(source_groups: int, source_items: int, items: int, group_map: IntArr
     return np.where(inside, to_group[:, None] * items + to_item[None, :], -1).ravel()
 
 
-def order_statistic(decisive: Grid, values: Grid, target: IntArray, shape: tuple[int, int], rank: int, rest: bool) -> NDArray[Any]:
+def order_statistic(
+    decisive: Grid, values: Grid, target: IntArray, shape: tuple[int, int], rank: int, rest: bool
+) -> NDArray[Any]:
     """Return, for every output cell, a statistic of the cells that map to it.
 
     Parameters
@@ -31,7 +35,8 @@ def order_statistic(decisive: Grid, values: Grid, target: IntArray, shape: tuple
     target : int64 array
         Output key of every input cell, -1 for none.
     rank : int
-        Without ``rest``: the value with this many above it (of too few cells: the smallest). With ``rest``: the sum of all but this many largest.
+        Without ``rest``: the value with this many above it (of too few cells: the smallest). With ``rest``: the sum
+        of all but this many largest.
         0 where no cell maps.
     """
     chosen = np.flatnonzero(target >= 0)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from rebalancer.model.grid import Grid
 from rebalancer.problem.numbers import IntArray
 
-
 #: Common denominators are exact up to this many bits; beyond, numbers are rounded to far finer than any float.
 DENOMINATOR_BITS = 512
 #: Significant bits of what is rounded.
@@ -31,7 +30,10 @@ def rational_gcd(values: Iterable[Fraction]) -> Fraction:
 
 
 def common_unit(values: Iterable[Fraction]) -> tuple[Fraction, Fraction]:
-    """Return a unit to write values in, and how far a value may be from a multiple of it: 0 unless the exact unit would be unwieldy."""
+    """Return a unit to write values in, and how far a value may be from a multiple of it.
+
+    0 unless the exact unit would be unwieldy.
+    """
     present = {abs(value) for value in values if value}
     common = 1
     for denominator in {value.denominator for value in present}:
@@ -84,8 +86,15 @@ class Param:
         return Param(Grid.constant(groups, items, 1 if exact > 0 else -1), abs(exact))
 
     @staticmethod
-    def of(table: NDArray[Any] | Sequence[Any], groups: int | None = None, items: int | None = None, *,
-           column: NDArray[np.int64] | None = None, keys: IntArray | None = None, values: Sequence[Fraction] = ()) -> Param:
+    def of(
+        table: NDArray[Any] | Sequence[Any],
+        groups: int | None = None,
+        items: int | None = None,
+        *,
+        column: NDArray[np.int64] | None = None,
+        keys: IntArray | None = None,
+        values: Sequence[Fraction] = (),
+    ) -> Param:
         """Return a parameter from Fractions.
 
         Parameters
@@ -104,11 +113,18 @@ class Param:
             array, column, keys, values = array[:1, :1], None, None, ()
         exceptions = np.empty(len(values), object)
         exceptions[:] = [Fraction(value) for value in values]
-        grid = Grid(*shape, _integers(array, unit), column, np.empty(0, np.int64) if keys is None else keys, _integers(exceptions, unit))
+        grid = Grid(
+            *shape,
+            _integers(array, unit),
+            column,
+            np.empty(0, np.int64) if keys is None else keys,
+            _integers(exceptions, unit),
+        )
         return Param(grid, unit, slack)
 
     @property
     def is_zero(self) -> bool:
+        """Whether every value is 0."""
         return self.grid.largest_magnitude() == 0
 
     def largest(self) -> Fraction:
@@ -116,9 +132,9 @@ class Param:
         return abs(self.unit) * int(self.grid.largest_magnitude())
 
     def in_units(self, unit: Fraction, rounding: str, most: int | None = None) -> Grid:
-        """Return the parameter as int64 multiples of ``unit``: exact where it divides, else rounded "up" or to the "nearest".
+        """Return the parameter as int64 multiples of ``unit``.
 
-        What is larger than ``most`` becomes that.
+        Exact where the unit divides it, else rounded "up" or to the "nearest". What is larger than ``most`` becomes that.
         """
         if self.is_zero:
             return self.grid.astype(np.int64)

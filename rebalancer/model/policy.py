@@ -18,6 +18,10 @@ from rebalancer.problem import Names
 from rebalancer.problem.numbers import IntArray
 
 
+#: The weight of cells that count as they are.
+ONE = Param.constant(1)
+
+
 @dataclass(frozen=True, eq=False)
 class Component:
     """Cells that must not be positive, and how they make up components.
@@ -36,12 +40,13 @@ class Component:
     limit : Grid or None
         The bound in float64 (infinite: none), for reports.
     no_worse : Cells or None
-        Cells that must not be positive under DEFAULT, where "no worse than at the start" is not simply that no cell grows.
+        Cells that must not be positive under DEFAULT, where "no worse than at the start" is not simply that no cell
+        grows.
     scope, partition : str or None
         What the items and groups are, for reports.
     group_index, item_index : int64 array or None
-        Original group of each row and item of each column, where they differ; of each cell, where the cells were gathered to one row. For
-        reports.
+        Original group of each row and item of each column, where they differ; of each cell, where the cells were
+        gathered to one row. For reports.
     owner : int64 array or None
         Component of each cell where the cells were gathered, counted from 0 without gaps; replaces ``by``.
     group_names : Names or None
@@ -50,7 +55,7 @@ class Component:
 
     cells: Cells
     by: Literal["cell", "item", "group", "all"] = "cell"
-    weight: Param = Param.constant(1)
+    weight: Param = ONE
     amount: Cells | None = None
     limit: Grid | None = None
     scope: str | None = None
@@ -83,7 +88,11 @@ class Component:
         if grid.size == 1:
             return Param(Grid(1, len(group), np.broadcast_to(grid.table, (1, 1))), self.weight.unit, self.weight.slack)
         row = group if grid.groups > 1 else np.zeros(len(group), np.int64)
-        return Param(grid.take(row, item if grid.items > 1 else np.zeros(len(item), np.int64)), self.weight.unit, self.weight.slack)
+        return Param(
+            grid.take(row, item if grid.items > 1 else np.zeros(len(item), np.int64)),
+            self.weight.unit,
+            self.weight.slack,
+        )
 
     def maps(self) -> tuple[IntArray | None, IntArray | None, int, int]:
         """Return group map, item map and shape that add up the cells of each component."""
@@ -114,7 +123,10 @@ class HardCells:
 
 
 def hard_cells(model: ModelBuilder, component: Component, policy: str, constraint: int) -> HardCells | None:
-    """Return what must hold: all of it under HARD, nothing under SOFT, and "no worse than at the start" under DEFAULT."""
+    """Return what must hold.
+
+    All of it under HARD, nothing under SOFT, and "no worse than at the start" under DEFAULT.
+    """
     cells = component.cells
     if policy == "SOFT":
         return None
@@ -145,7 +157,8 @@ class FixIt:
     def cells(self, model: ModelBuilder) -> list[tuple[Cells, Fraction]]:
         """Return the cost as cells and their factors, for the integer objective.
 
-        Where only the components broken at the start pay, their cells that hold at the start are hard, so only the others are needed.
+        Where only the components broken at the start pay, their cells that hold at the start are hard, so only the
+        others are needed.
         """
         component = self.component
         if self.owners is None:
@@ -154,7 +167,10 @@ class FixIt:
             weighted = model.total(excess, component.weight)
             single = component.by == "cell" and component.owner is None
             plain = excess if single else model.regroup(excess, group_map, item_map, groups, items)
-            return [(weighted, self.invalid_cost), *([(model.total(model.step(plain)), self.invalid_state)] if self.invalid_state else [])]
+            return [
+                (weighted, self.invalid_cost),
+                *([(model.total(model.step(plain)), self.invalid_state)] if self.invalid_state else []),
+            ]
         group, item = model.initial(component.cells).where(lambda v: v > 0)
         if not len(group):
             return []
@@ -162,7 +178,11 @@ class FixIt:
         owner, slot = np.unique(component.component_of(group, item), return_inverse=True)
         goals = [(model.total(excess, component.weight_at(group, item)), self.invalid_cost)]
         if self.invalid_state:
-            plain = excess if len(owner) == len(group) else model.regroup(excess, None, slot.astype(np.int64), 1, len(owner))
+            plain = (
+                excess
+                if len(owner) == len(group)
+                else model.regroup(excess, None, slot.astype(np.int64), 1, len(owner))
+            )
             goals.append((model.total(model.step(plain)), self.invalid_state))
         return goals
 
@@ -175,14 +195,23 @@ class FixIt:
         return float(self.invalid_cost) * float(amounts.sum()) + float(self.invalid_state) * len(owners)
 
 
-def fix_it(model: ModelBuilder, component: Component, policy: str, invalid_cost: Fraction, invalid_state: Fraction) -> FixIt | None:
-    """Return the goal that a constraint becomes where it is broken; under DEFAULT for the components that are broken at the start."""
+def fix_it(
+    model: ModelBuilder, component: Component, policy: str, invalid_cost: Fraction, invalid_state: Fraction
+) -> FixIt | None:
+    """Return the goal that a constraint becomes where it is broken.
+
+    Under DEFAULT for the components that are broken at the start.
+    """
     if policy == "HARD":
         return None
     if policy == "SOFT":
         return FixIt(component, None, invalid_cost, invalid_state)
     group, item = model.initial(component.cells).where(lambda v: v > 0)
-    return FixIt(component, np.unique(component.component_of(group, item)), invalid_cost, invalid_state) if len(group) else None
+    return (
+        FixIt(component, np.unique(component.component_of(group, item)), invalid_cost, invalid_state)
+        if len(group)
+        else None
+    )
 
 
 def violations(values: CellValues, component: Component) -> tuple[IntArray, NDArray[np.float64]]:

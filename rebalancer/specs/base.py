@@ -95,12 +95,27 @@ class Spec(Part):
         """Yield what is legal but surprising."""
         for field in self.no_effect:
             if field in self.model_fields_set:
-                yield Fault("no-effect", f"'{field}' has no effect: it only steers Rebalancer's own search", (field,), getattr(self, field))
+                yield Fault(
+                    "no-effect",
+                    f"'{field}' has no effect: it only steers Rebalancer's own search",
+                    (field,),
+                    getattr(self, field),
+                )
         for field, info in type(self).model_fields.items():
             for rule in info.metadata:
                 limit = getattr(self, field)
-                if isinstance(rule, LimitRule) and rule.raw and isinstance(limit, Limit) and limit.type is LimitType.RELATIVE:
-                    yield Fault("raw-limit", f"'{field}' is read as the plain number: RELATIVE has no meaning here", (field, "type"), "RELATIVE")
+                if (
+                    isinstance(rule, LimitRule)
+                    and rule.raw
+                    and isinstance(limit, Limit)
+                    and limit.type is LimitType.RELATIVE
+                ):
+                    yield Fault(
+                        "raw-limit",
+                        f"'{field}' is read as the plain number: RELATIVE has no meaning here",
+                        (field, "type"),
+                        "RELATIVE",
+                    )
 
 
 def reference_faults(part: Part, spec: Spec, problem: Problem, path: Path) -> Iterator[Fault]:
@@ -120,7 +135,9 @@ def reference_faults(part: Part, spec: Spec, problem: Problem, path: Path) -> It
         yield from _nested_faults(value, info.annotation, part, spec, problem, where)
 
 
-def _nested_faults(value: Any, annotation: Any, part: Part, spec: Spec, problem: Problem, path: Path) -> Iterator[Fault]:
+def _nested_faults(
+    value: Any, annotation: Any, part: Part, spec: Spec, problem: Problem, path: Path
+) -> Iterator[Fault]:
     """Walk into lists, mappings and parts, following the annotation for references on their entries."""
     if isinstance(value, Spec):
         return  # a nested spec is checked by its own `faults`
@@ -136,17 +153,23 @@ def _nested_faults(value: Any, annotation: Any, part: Part, spec: Spec, problem:
             for rule in marks:
                 yield from _ref_faults(rule, entry, part, spec, problem, (*path, position))
             yield from _entry_faults(entry, arguments[:1], part, spec, problem, (*path, position))
-            yield from _nested_faults(entry, arguments[0] if arguments else None, part, spec, problem, (*path, position))
+            yield from _nested_faults(
+                entry, arguments[0] if arguments else None, part, spec, problem, (*path, position)
+            )
     elif isinstance(value, Mapping):
         marks = _marks(arguments[0]) if arguments else ()
         for key, entry in value.items():
             for rule in marks:
                 yield from _ref_faults(rule, key, part, spec, problem, (*path, key))
             yield from _entry_faults(entry, arguments[1:2], part, spec, problem, (*path, key))
-            yield from _nested_faults(entry, arguments[1] if len(arguments) > 1 else None, part, spec, problem, (*path, key))
+            yield from _nested_faults(
+                entry, arguments[1] if len(arguments) > 1 else None, part, spec, problem, (*path, key)
+            )
 
 
-def _entry_faults(entry: Any, annotation: tuple[Any, ...], part: Part, spec: Spec, problem: Problem, path: Path) -> Iterator[Fault]:
+def _entry_faults(
+    entry: Any, annotation: tuple[Any, ...], part: Part, spec: Spec, problem: Problem, path: Path
+) -> Iterator[Fault]:
     """Check a limit or filter that is an entry of a list or mapping."""
     for rule in getattr(annotation[0], "__metadata__", ()) if annotation else ():
         if isinstance(rule, LimitRule) and isinstance(entry, Limit):
@@ -168,7 +191,10 @@ def _marks(annotation: Any) -> tuple[Ref, ...]:
 
 
 def resolved(name: str, part: Part, spec: Spec, problem: Problem) -> str:
-    """Return the scope or partition that a reference's ``of`` means: a field of the part or of the spec, or a literal after ``=``."""
+    """Return the scope or partition that a reference's ``of`` means.
+
+    A field of the part or of the spec, or a literal after ``=``.
+    """
     if name.startswith("="):
         return problem.container_name if name == "=container" else name[1:]
     owner = part if name in type(part).model_fields else spec
@@ -184,7 +210,10 @@ def _ref_faults(rule: Ref, value: Any, part: Part, spec: Spec, problem: Problem,
 
 
 def _known(rule: Ref, part: Part, spec: Spec, problem: Problem) -> tuple[Any, str]:
-    """Return the names that a reference may take (None: its scope or partition is itself unknown) and what to call them."""
+    """Return the names that a reference may take (None.
+
+    Its scope or partition is itself unknown) and what to call them.
+    """
     if rule.kind == "scope":
         return problem.scopes, "scope"
     if rule.kind == "dimension":
@@ -197,13 +226,19 @@ def _known(rule: Ref, part: Part, spec: Spec, problem: Problem) -> tuple[Any, st
         return problem.containers, problem.container_name
     owner = resolved(rule.of, part, spec, problem)
     if rule.kind == "item":
-        return (problem.scopes[owner].items if owner in problem.scopes else None), f"{owner} of the scope" if owner == "" else owner
+        return (
+            problem.scopes[owner].items if owner in problem.scopes else None
+        ), f"{owner} of the scope" if owner == "" else owner
     return (problem.partitions[owner].groups if owner in problem.partitions else None), owner
 
 
-def _limit_faults(rule: LimitRule, limit: Limit, part: Part, spec: Spec, problem: Problem, path: Path) -> Iterator[Fault]:
+def _limit_faults(
+    rule: LimitRule, limit: Limit, part: Part, spec: Spec, problem: Problem, path: Path
+) -> Iterator[Fault]:
     item = Ref("item", rule.scope)
-    group = item if rule.partition == rule.scope else Ref("group", rule.partition)  # between items, both sides are items
+    group = (
+        item if rule.partition == rule.scope else Ref("group", rule.partition)
+    )  # between items, both sides are items
     for allowed, field, names in ((rule.items, "scope_item_limits", item), (rule.groups, "group_limits", group)):
         values = getattr(limit, field)
         if values and not allowed:
@@ -213,22 +248,46 @@ def _limit_faults(rule: LimitRule, limit: Limit, part: Part, spec: Spec, problem
                 yield from _ref_faults(names, key, part, spec, problem, (*path, field, key))
     pairs = limit.scope_item_to_group_limits
     if pairs and not rule.pairs:
-        yield Fault("unsupported-limit", f"{spec.key} does not honour 'scope_item_to_group_limits' here", (*path, "scope_item_to_group_limits"), list(pairs))
+        yield Fault(
+            "unsupported-limit",
+            f"{spec.key} does not honour 'scope_item_to_group_limits' here",
+            (*path, "scope_item_to_group_limits"),
+            list(pairs),
+        )
     elif pairs:
         for key, groups in pairs.items():
             yield from _ref_faults(item, key, part, spec, problem, (*path, "scope_item_to_group_limits", key))
             for name in groups:
-                yield from _ref_faults(group, name, part, spec, problem, (*path, "scope_item_to_group_limits", key, name))
+                yield from _ref_faults(
+                    group, name, part, spec, problem, (*path, "scope_item_to_group_limits", key, name)
+                )
     if limit.type.value not in rule.types:
-        yield Fault("unsupported-limit", f"{spec.key} needs a limit of type {' or '.join(rule.types)} here, got {limit.type.value}", (*path, "type"),
-                    limit.type.value, rule.types[0])
+        yield Fault(
+            "unsupported-limit",
+            f"{spec.key} needs a limit of type {' or '.join(rule.types)} here, got {limit.type.value}",
+            (*path, "type"),
+            limit.type.value,
+            rule.types[0],
+        )
 
 
-def _filter_faults(rule: FilterRule, chosen: Filter, part: Part, spec: Spec, problem: Problem, path: Path) -> Iterator[Fault]:
+def _filter_faults(
+    rule: FilterRule, chosen: Filter, part: Part, spec: Spec, problem: Problem, path: Path
+) -> Iterator[Fault]:
     if chosen.items_whitelist is not None and chosen.items_blacklist is not None:
-        yield Fault("both-filters", "a filter has either 'items_whitelist' or 'items_blacklist', not both", (*path, "items_blacklist"))
+        yield Fault(
+            "both-filters",
+            "a filter has either 'items_whitelist' or 'items_blacklist', not both",
+            (*path, "items_blacklist"),
+        )
     if chosen.type is not rule.type:
-        yield Fault("filter-type", f"this filter selects by {rule.type.value}, got {chosen.type.value}", (*path, "type"), chosen.type.value, rule.type.value)
+        yield Fault(
+            "filter-type",
+            f"this filter selects by {rule.type.value}, got {chosen.type.value}",
+            (*path, "type"),
+            chosen.type.value,
+            rule.type.value,
+        )
         return
     names = Ref("item" if rule.type is FilterType.SCOPE_ITEM else "group", rule.of)
     for field in ("items_whitelist", "items_blacklist"):

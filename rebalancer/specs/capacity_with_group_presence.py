@@ -1,4 +1,4 @@
-"""capacity_with_group_presence: bound amounts in scope items where each group that is present also has a least charge."""
+"""capacity_with_group_presence: bound amounts in scope items where each group present also has a least charge."""
 
 from __future__ import annotations
 
@@ -99,18 +99,21 @@ class CapacityWithGroupPresenceSpec(Spec):
 
     Notes
     -----
-    With ``U`` the amount of group ``g`` in item ``s``, and ``up`` rounding up to a whole number (nothing without round_up_group_util_on_scope_item), the charge is
+    With ``U`` the amount of group ``g`` in item ``s``, and ``up`` rounding up to a whole number (nothing without
+    round_up_group_util_on_scope_item), the charge is
 
     - ``a = up(U)``, multiplied by each multiplier of UTILIZATION in turn, with ``up`` after each;
     - ``p = up(presence weight)``, likewise with each multiplier of PRESENCE_WEIGHT;
     - both multiplied by each COMMON multiplier, again with ``up`` after each;
     - ``0`` if ``a`` is 0, else ``max(a, p)``.
 
-    With aggregation_scope charges are made in its items, which lie in those of the scope, and added up; with aggregation_partition for its groups, which lie in
-    those of the partition. Weights and multipliers are looked up where the charge is made.
+    With aggregation_scope charges are made in its items, which lie in those of the scope, and added up; with
+    aggregation_partition for its groups, which lie in those of the partition. Weights and multipliers are looked up
+    where the charge is made.
 
-    PER_SCOPE_ITEM bounds the sum of the charges of all filtered groups in an item, PER_GROUP_AND_SCOPE_ITEM the charge of each. The excess is ``charges − L`` under
-    MAX and ``L − charges`` under MIN; a RELATIVE limit ``L`` is multiplied by the item's capacity.
+    PER_SCOPE_ITEM bounds the sum of the charges of all filtered groups in an item, PER_GROUP_AND_SCOPE_ITEM the charge
+    of each. The excess is ``charges − L`` under MAX and ``L − charges`` under MIN; a RELATIVE limit ``L`` is multiplied
+    by the item's capacity.
 
     Goal: ``Σ max(0, excess)``. Constraint: one component per filtered item, or per filtered group and item; excess ≤ 0.
 

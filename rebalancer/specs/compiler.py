@@ -21,11 +21,32 @@ def compile_model(problem: Problem, goals: Sequence[Goal], constraints: Sequence
         problem = entry.spec.prepare(problem)
     builder = ModelBuilder(problem)
     compiled = [
-        ConstraintCells(entry.name or "", entry.spec.key, entry.spec.effective_policy(entry.policy.value), entry.invalid_cost, entry.invalid_state,
-                        entry.tuple_pos_if_broken, tuple(entry.spec.components(builder)))
+        ConstraintCells(
+            entry.name or "",
+            entry.spec.key,
+            entry.spec.effective_policy(entry.policy.value),
+            entry.invalid_cost,
+            entry.invalid_state,
+            entry.tuple_pos_if_broken,
+            tuple(entry.spec.components(builder)),
+        )
         for entry in named_constraints
     ]
     if not any(isinstance(entry.spec, PlacedSpec) for entry in named_constraints):
-        compiled.append(ConstraintCells("placed", PlacedSpec.key, "DEFAULT", Fraction(100), Fraction(10000), 0, tuple(PlacedSpec().components(builder)), True))
-    minimised = [GoalCells(entry.name or "", entry.spec.key, entry.weight, entry.tuple_pos, entry.spec.goal(builder)) for entry in named_goals]
+        compiled.append(
+            ConstraintCells(
+                "placed",
+                PlacedSpec.key,
+                "DEFAULT",
+                Fraction(100),
+                Fraction(10000),
+                0,
+                tuple(PlacedSpec().components(builder)),
+                True,
+            )
+        )
+    minimised = [
+        GoalCells(entry.name or "", entry.spec.key, entry.weight, entry.tuple_pos, entry.spec.goal(builder))
+        for entry in named_goals
+    ]
     return assemble(builder, minimised, compiled)

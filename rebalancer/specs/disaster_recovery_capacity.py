@@ -28,17 +28,21 @@ class DisasterRecoveryCapacitySpec(Spec):
 
     Notes
     -----
-    In a disaster all scope items of one disaster group fail at once: one of the shared_disaster_groups, or a single item that is in none of them. Each
-    primary in the group is then taken over by the first of its secondaries, in the order listed, that is not in the group itself. With
+    In a disaster all scope items of one disaster group fail at once: one of the shared_disaster_groups, or a single
+    item that is in none of them. Each primary in the group is then taken over by the first of its secondaries, in the
+    order listed, that is not in the group itself. With
 
     - ``P(s)`` the amount of the primaries in item ``s``,
-    - ``X(s, G)`` the amount of the secondaries in ``s`` that take over when ``G`` fails (their own amounts; 0 where ``s`` is in ``G``),
+    - ``X(s, G)`` the amount of the secondaries in ``s`` that take over when ``G`` fails (their own amounts; 0 where
+      ``s`` is in ``G``),
 
-    the excess is ``e(s) = (P(s) + max_G X(s, G) − capacity(s)) / A``, where ``A`` is the mean capacity of all items, or 1 if that is 0; of a vector dimension the largest
-    component counts. Goal: ``Σ max(0, e)``. Constraint: one component per item, e ≤ 0.
+    the excess is ``e(s) = (P(s) + max_G X(s, G) − capacity(s)) / A``, where ``A`` is the mean capacity of all items, or
+    1 if that is 0; of a vector dimension the largest component counts. Goal: ``Σ max(0, e)``. Constraint: one component
+    per item, e ≤ 0.
 
-    Objects that are neither primary nor secondary count nowhere. An unplaced secondary takes nothing over: it passes on to the next. One in a container outside the scope
-    does take over, there. An item without capacity has to stay free of both.
+    Objects that are neither primary nor secondary count nowhere. An unplaced secondary takes nothing over: it passes on
+    to the next. One in a container outside the scope does take over, there. An item without capacity has to stay free
+    of both.
     """
 
     key: ClassVar[str] = "disaster_recovery_capacity"
@@ -152,7 +156,7 @@ class _Block:
 
     @staticmethod
     def of(model: ModelBuilder, scope: Scope, chains: list[list[int]], groups: list[IntArray]) -> _Block:
-        """Return the take-overs of chains: everyone but the last of a chain fails (or is nowhere), and the last is elsewhere."""
+        """Return the take-overs of chains: all but the last of a chain fail (or are nowhere), the last is elsewhere."""
         rows, items = len(chains), len(scope.items)
         group_of = np.full(items + 1, -1, np.int32)
         for position, listed in enumerate(groups):

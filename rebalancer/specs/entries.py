@@ -9,7 +9,6 @@ from fractions import Fraction
 from rebalancer.problem import Fault, FaultList, Path, Problem
 from rebalancer.specs.base import Spec
 
-
 #: The constraint that is there without being stated; only a spec of that key may have its name.
 IMPLICIT = "placed"
 
@@ -76,13 +75,17 @@ def check_entries(problem: Problem, goals: list[Goal], constraints: list[Constra
     for entry in entries:
         own = entry.name or entry.spec.name
         if entry.name and entry.spec.name and entry.name != entry.spec.name:
-            faults.report("two-names", f"the name is given twice: '{entry.name}' and '{entry.spec.name}'", entry.path, entry.name)
+            faults.report(
+                "two-names", f"the name is given twice: '{entry.name}' and '{entry.spec.name}'", entry.path, entry.name
+            )
         if own:
             if own in seen:
                 faults.report("duplicate-name", f"the name '{own}' is used twice", (*entry.path, "name"), own)
             seen[own] = entry.path
             if own == IMPLICIT and entry.spec.key != IMPLICIT:
-                message = f"'{own}' is what the implicit constraint that nothing is unplaced is called; choose another name"
+                message = (
+                    f"'{own}' is what the implicit constraint that nothing is unplaced is called; choose another name"
+                )
                 faults.report("reserved-name", message, (*entry.path, "name"), own)
         wanted = "goal" if isinstance(entry, Goal) else "constraint"
         if not (entry.spec.is_goal() if wanted == "goal" else entry.spec.is_constraint()):
@@ -95,11 +98,17 @@ def check_entries(problem: Problem, goals: list[Goal], constraints: list[Constra
         position = entry.tuple_pos if isinstance(entry, Goal) else entry.tuple_pos_if_broken
         if position < 0:
             field_name = "tuple_pos" if isinstance(entry, Goal) else "tuple_pos_if_broken"
-            faults.report("out-of-range", f"{field_name} must be 0 or more, got {position}", (*entry.path, field_name), position)
+            faults.report(
+                "out-of-range", f"{field_name} must be 0 or more, got {position}", (*entry.path, field_name), position
+            )
         if isinstance(entry, Constraint):
             for field_name in ("invalid_cost", "invalid_state"):
                 if getattr(entry, field_name) < 0:
-                    faults.report("out-of-range", f"{field_name} must not be negative, got {float(getattr(entry, field_name)):g}", (*entry.path, field_name))
+                    faults.report(
+                        "out-of-range",
+                        f"{field_name} must not be negative, got {float(getattr(entry, field_name)):g}",
+                        (*entry.path, field_name),
+                    )
     return faults
 
 

@@ -60,12 +60,15 @@ class ExclusiveScopeItemsSpec(Spec):
 
     Notes
     -----
-    An item is in use where its amount of the dimension is above 0. A conflict holds both ways; stated more than once, the last overlap counts.
+    An item is in use where its amount of the dimension is above 0. A conflict holds both ways; stated more than once,
+    the last overlap counts.
 
-    - goal, MINIMIZE_INVALIDATED_SCOPE_ITEMS_COUNT: how many items conflict with at least one that is in use, whether they are in use themselves or not;
-    - goal, AGGRESSIVE_PACKING: ``−Σ_i w_i · (w_i · use_i + Σ_j overlap_ij · use_j)²`` over the items ``i`` that have a conflict, and those ``j`` that conflict with
-      them;
-    - constraint: one component, 1 if two items that conflict are in use, else 0; with a partition one per group, with what is in use counted within the group.
+    - goal, MINIMIZE_INVALIDATED_SCOPE_ITEMS_COUNT: how many items conflict with at least one that is in use, whether
+      they are in use themselves or not;
+    - goal, AGGRESSIVE_PACKING: ``−Σ_i w_i · (w_i · use_i + Σ_j overlap_ij · use_j)²`` over the items ``i`` that have a
+      conflict, and those ``j`` that conflict with them;
+    - constraint: one component, 1 if two items that conflict are in use, else 0; with a partition one per group, with
+      what is in use counted within the group.
 
     Unplaced objects use nothing. Without conflicts the constraint holds.
     """

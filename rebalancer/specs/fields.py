@@ -1,6 +1,7 @@
 """Field types of specs: exact numbers, references to names, limits and filters.
 
-A reference is a type annotated with what it refers to. `Spec.faults` walks the fields and checks every reference against the
+A reference is a type annotated with what it refers to. `Spec.faults` walks the fields and checks every reference
+against the
 problem, so no spec checks a name by hand, and the reference pages and the JSON schema come from the same annotations.
 """
 
@@ -26,10 +27,13 @@ class _ExactNumber:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            to_fraction, serialization=core_schema.plain_serializer_function_ser_schema(float, when_used="json"))
+            to_fraction, serialization=core_schema.plain_serializer_function_ser_schema(float, when_used="json")
+        )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         return {"type": "number"}
 
 
@@ -111,8 +115,14 @@ PARTITION_ALIASES = AliasChoices("partitionName", "partition")
 class Part(BaseModel):
     """Base of everything inside a spec: frozen, no unknown keys, snake_case or camelCase."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=AliasGenerator(validation_alias=to_camel), populate_by_name=True,
-                              arbitrary_types_allowed=True, validate_default=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=AliasGenerator(validation_alias=to_camel),
+        populate_by_name=True,
+        arbitrary_types_allowed=True,
+        validate_default=True,
+    )
 
 
 class LimitType(str, Enum):
@@ -125,11 +135,16 @@ class LimitType(str, Enum):
 class Limit(Part):
     """How much is allowed. The most specific entry counts: pair, then scope item, then group, then ``global_limit``."""
 
-    type: LimitType = Field(LimitType.RELATIVE, description="RELATIVE: a multiple of the capacity or size that the spec names; ABSOLUTE: a plain amount.")
+    type: LimitType = Field(
+        LimitType.RELATIVE,
+        description="RELATIVE: a multiple of the capacity or size that the spec names; ABSOLUTE: a plain amount.",
+    )
     global_limit: Number = Field(1, description="The limit where nothing more specific is given.")
     scope_item_limits: Mapping[Name, Number] = Field({}, description="Limit by scope item.")
     group_limits: Mapping[Name, Number] = Field({}, description="Limit by group.")
-    scope_item_to_group_limits: Mapping[Name, Mapping[Name, Number]] = Field({}, description="Limit by scope item and group.")
+    scope_item_to_group_limits: Mapping[Name, Mapping[Name, Number]] = Field(
+        {}, description="Limit by scope item and group."
+    )
     is_default_limit_unbounded: Flag = Field(False, description="Without a more specific entry there is no limit.")
 
 
@@ -147,19 +162,40 @@ class LimitRule:
     raw: bool  # RELATIVE is read as the raw number, and `check` warns
 
 
-def limit_field(type: Literal["RELATIVE", "ABSOLUTE"] = "RELATIVE", value: int = 1, *, unbounded: bool = False, items: bool = False,
-                groups: bool = False, pairs: bool = False, scope: str = "scope", partition: str = "partition_name",
-                types: tuple[str, ...] = ("RELATIVE", "ABSOLUTE"), raw: bool = False) -> tuple[Any, ...]:
-    """Return the annotations of a limit field: a bare number is its global limit; missing fields take the spec's own defaults."""
+def limit_field(
+    type: Literal["RELATIVE", "ABSOLUTE"] = "RELATIVE",
+    value: int = 1,
+    *,
+    unbounded: bool = False,
+    items: bool = False,
+    groups: bool = False,
+    pairs: bool = False,
+    scope: str = "scope",
+    partition: str = "partition_name",
+    types: tuple[str, ...] = ("RELATIVE", "ABSOLUTE"),
+    raw: bool = False,
+) -> tuple[Any, ...]:
+    """Return the annotations of a limit field: a bare number is its global limit.
+
+    Missing fields take the spec's own defaults.
+    """
     defaults = {"type": type, "global_limit": value, "is_default_limit_unbounded": unbounded}
 
     def complete(given: Any) -> Any:
         if isinstance(given, Limit):
-            return given.model_copy(update={key: (LimitType(val) if key == "type" else Fraction(val) if key == "global_limit" else val)
-                                            for key, val in defaults.items() if key not in given.model_fields_set})
+            return given.model_copy(
+                update={
+                    key: (LimitType(val) if key == "type" else Fraction(val) if key == "global_limit" else val)
+                    for key, val in defaults.items()
+                    if key not in given.model_fields_set
+                }
+            )
         if isinstance(given, Mapping):
             present = set(given)
-            return {**{key: val for key, val in defaults.items() if key not in present and to_camel(key) not in present}, **given}
+            return {
+                **{key: val for key, val in defaults.items() if key not in present and to_camel(key) not in present},
+                **given,
+            }
         return {**defaults, "global_limit": given}
 
     rule = LimitRule(tuple(defaults.items()), items, groups, pairs, scope, partition, types, raw)

@@ -49,10 +49,12 @@ class GroupAssignmentAffinitiesSpec(Spec):
 
     Notes
     -----
-    Goal: ``Σ max(0, affinity · (target − n) / size)`` over the listed entries, with ``n`` the amount of the group in the item and ``size`` what the group totals (in a
-    dynamic dimension: what it would weigh in that item). So a positive affinity asks for at least the target, a negative one for at most.
+    Goal: ``Σ max(0, affinity · (target − n) / size)`` over the listed entries, with ``n`` the amount of the group in
+    the item and ``size`` what the group totals (in a dynamic dimension: what it would weigh in that item). So a
+    positive affinity asks for at least the target, a negative one for at most.
 
-    A group that totals 0 is left out. Unplaced objects are in no item, but count in the size of their group. Without entries the goal is 0.
+    A group that totals 0 is left out. Unplaced objects are in no item, but count in the size of their group. Without
+    entries the goal is 0.
     """
 
     key: ClassVar[str] = "group_assignment_affinities"

@@ -52,16 +52,17 @@ class GroupCapacitySpec(Spec):
 
     Notes
     -----
-    The parts of group ``G`` are the groups of the contribution partition that lie in it; without one, ``G`` itself. With ``n`` the number of objects of part ``c``
-    that count in item ``s``, the group's total is
+    The parts of group ``G`` are the groups of the contribution partition that lie in it; without one, ``G`` itself.
+    With ``n`` the number of objects of part ``c`` that count in item ``s``, the group's total is
 
     ``R(G) = Σ_s Σ_c f(n) · contribution(s, c)``
 
-    over the filtered items, where ``f(n)`` is ``n`` (LINEAR), 1 where ``n > 0`` (STEP), or 1 where ``n`` is no multiple of the bundle size ``k(s, c)`` (STEP_MOD_K; DURING with a bundle
-    size of 1 counts ``n``, as Rebalancer does). The excess is ``R − limit`` under MAX, ``limit − R`` under MIN, and both under EXACT.
+    over the filtered items, where ``f(n)`` is ``n`` (LINEAR), 1 where ``n > 0`` (STEP), or 1 where ``n`` is no multiple
+    of the bundle size ``k(s, c)`` (STEP_MOD_K; DURING with a bundle size of 1 counts ``n``, as Rebalancer does). The
+    excess is ``R − limit`` under MAX, ``limit − R`` under MIN, and both under EXACT.
 
-    Goal: ``Σ max(0, excess)`` over groups and conditions. Constraint: one component per condition, side and group, excess ≤ 0. DURING_AND_AFTER is two
-    conditions against the same limit.
+    Goal: ``Σ max(0, excess)`` over groups and conditions. Constraint: one component per condition, side and group,
+    excess ≤ 0. DURING_AND_AFTER is two conditions against the same limit.
 
     Contributions are 0 unless they are stated. An empty group totals 0. Unplaced objects are in no item.
     """
@@ -90,7 +91,7 @@ class GroupCapacitySpec(Spec):
     filter: ItemFilter = Field(None, description="Which scope items.")
     util_type: UtilType = Field(
         UtilType.LINEAR,
-        description="LINEAR: the count; STEP: whether there is any; STEP_MOD_K: whether it is no multiple of the bundle size.",
+        description="LINEAR: the count; STEP: whether there is any; STEP_MOD_K: whether it is no multiple of bundles.",
     )
     bundle_config: (
         Annotated[

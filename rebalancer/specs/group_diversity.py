@@ -34,13 +34,13 @@ class GroupDiversitySpec(Spec):
 
     Notes
     -----
-    The diversity ``d(s)`` of item ``s`` is the number of groups whose amount of the dimension in it is above 0. The excess is ``limit − d`` under MIN
-    and ``d − limit`` under MAX.
+    The diversity ``d(s)`` of item ``s`` is the number of groups whose amount of the dimension in it is above 0. The
+    excess is ``limit − d`` under MIN and ``d − limit`` under MAX.
 
     Goal: ``Σ max(0, excess)`` over the filtered items. Constraint: one component per item, excess ≤ 0.
 
-    MIN demands its diversity of an empty item, too. Empty groups, and groups of objects that weigh nothing, are nowhere. Unplaced objects are in
-    no item.
+    MIN demands its diversity of an empty item, too. Empty groups, and groups of objects that weigh nothing, are
+    nowhere. Unplaced objects are in no item.
     """
 
     key: ClassVar[str] = "group_diversity"

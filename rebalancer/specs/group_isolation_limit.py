@@ -33,12 +33,12 @@ class GroupIsolationLimitSpec(Spec):
 
     Notes
     -----
-    With ``v(g)`` how many objects of group ``g`` are in the item beyond its limit there (pair, item, group, then global limit), an item's excess is
-    ``Σ_g v(g)`` without the ``groups_allowed`` largest. Goal: ``Σ`` of the excesses over the filtered items. Constraint: one component per
-    item, excess ≤ 0.
+    With ``v(g)`` how many objects of group ``g`` are in the item beyond its limit there (pair, item, group, then global
+    limit), an item's excess is ``Σ_g v(g)`` without the ``groups_allowed`` largest. Goal: ``Σ`` of the excesses over
+    the filtered items. Constraint: one component per item, excess ≤ 0.
 
-    Under the policy DEFAULT a group that is over its limit at the start, and is not among the ``groups_allowed`` that are most so, may stay at the count that
-    it has; no other group may take its place.
+    Under the policy DEFAULT a group that is over its limit at the start, and is not among the ``groups_allowed`` that
+    are most so, may stay at the count that it has; no other group may take its place.
 
     Unplaced objects are in no item; empty groups exceed nothing.
     """

@@ -38,13 +38,15 @@ class GroupMoveLimitSpec(Spec):
 
     Notes
     -----
-    ``moved(g)`` is the amount of the objects of group ``g`` that are not in the container where they started, as far as the source filter keeps that one and the
-    destination filter keeps the one where they are now. In a dynamic dimension objects weigh what they do at their destination.
+    ``moved(g)`` is the amount of the objects of group ``g`` that are not in the container where they started, as far as
+    the source filter keeps that one and the destination filter keeps the one where they are now. In a dynamic dimension
+    objects weigh what they do at their destination.
 
     Constraint: one component, the largest ``max(0, moved(g) − limit(g))`` of all groups.
 
-    Placing an unplaced object is no move; taking a placed one out is, unless there is a destination filter: it has no destination. A move in progress is
-    none: where it goes is where it started. A limit of 0 keeps the groups where they are.
+    Placing an unplaced object is no move; taking a placed one out is, unless there is a destination filter: it has no
+    destination. A move in progress is none: where it goes is where it started. A limit of 0 keeps the groups where they
+    are.
     """
 
     key: ClassVar[str] = "group_move_limit"

@@ -25,8 +25,9 @@ class MaximizeAllocationSpec(Spec):
 
     Notes
     -----
-    Goal: ``−Σ u(s) / (number of objects)`` over the filtered items, with ``u(s)`` the amount in item ``s`` relative to its capacity. All objects of the problem
-    count in the denominator, unplaced ones too. Items with a capacity of 0 are left out; without items or objects the goal is 0.
+    Goal: ``−Σ u(s) / (number of objects)`` over the filtered items, with ``u(s)`` the amount in item ``s`` relative to
+    its capacity. All objects of the problem count in the denominator, unplaced ones too. Items with a capacity of 0 are
+    left out; without items or objects the goal is 0.
     """
 
     key: ClassVar[str] = "maximize_allocation"

@@ -32,8 +32,9 @@ class MinimizeContainersSpec(Spec):
 
     Notes
     -----
-    Goal: ``max(0, Σ cost(s) · [U(s) > 0] − n + M)`` over the ``n`` filtered items, with ``U(s)`` the amount in item ``s`` and ``M`` the max_free_limit, at most
-    ``n``: with costs of 1, how many items are in use beyond the ``n − M`` that may be.
+    Goal: ``max(0, Σ cost(s) · [U(s) > 0] − n + M)`` over the ``n`` filtered items, with ``U(s)`` the amount in item
+    ``s`` and ``M`` the max_free_limit, at most ``n``: with costs of 1, how many items are in use beyond the ``n − M``
+    that may be.
 
     Objects that weigh nothing do not keep an item in use. Unplaced objects are in none. Without items the goal is 0.
     """

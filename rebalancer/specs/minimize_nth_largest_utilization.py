@@ -25,8 +25,9 @@ class MinimizeNthLargestUtilizationSpec(Spec):
 
     Notes
     -----
-    Goal: the utilization with ``n`` others above it, of too few items the smallest; with a target_utilization above 0 only what it is beyond that, ``max(0, v − target)``.
-    Utilization is the amount in an item relative to its capacity. Items with a capacity of 0 are left out; without items the goal is 0.
+    Goal: the utilization with ``n`` others above it, of too few items the smallest; with a target_utilization above 0
+    only what it is beyond that, ``max(0, v − target)``. Utilization is the amount in an item relative to its capacity.
+    Items with a capacity of 0 are left out; without items the goal is 0.
     """
 
     key: ClassVar[str] = "minimize_nth_largest_utilization"

@@ -24,8 +24,9 @@ class MinimizeSquaresSpec(Spec):
 
     Notes
     -----
-    Goal: ``Σ max(0, u)² / (number of items)``, with ``u`` the amount in an item relative to its capacity: summed over the filtered items, divided by the
-    number of all items of the scope. Items with a capacity of 0 are left out of the sum; without items the goal is 0.
+    Goal: ``Σ max(0, u)² / (number of items)``, with ``u`` the amount in an item relative to its capacity: summed over
+    the filtered items, divided by the number of all items of the scope. Items with a capacity of 0 are left out of the
+    sum; without items the goal is 0.
     """
 
     key: ClassVar[str] = "minimize_squares"

@@ -51,7 +51,7 @@ class NestedScopeLimitSpec(Spec):
         outer = _outer(problem, self.scope, self.outer_scope)
         out = []
         for inside in (True, False):
-            chosen = np.array([item for item in kept if (outer[item] >= 0) is inside], np.int64)
+            chosen = np.array([item for item in kept if (outer[item] >= 0) == inside], np.int64)
             if not len(chosen):
                 continue
             held = model.amount(self.scope, self.dimension, items=chosen)
@@ -78,7 +78,7 @@ class NestedScopeLimitSpec(Spec):
 
 
 def _outer(problem: Problem, inner: str, outer: str) -> IntArray:
-    """Return the outer item of each inner one: -1 for none, -2 for several. Containers in no outer item do not matter."""
+    """Return the outer item of each inner one: -1 for none, -2 for several; containers in no outer item do not matter."""
     inside, around = problem.scopes[inner].item_of[:-1], problem.scopes[outer].item_of[:-1]
     known = (inside >= 0) & (around >= 0)
     out = np.full(len(problem.scopes[inner].items), -1, np.int64)

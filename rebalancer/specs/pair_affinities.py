@@ -39,13 +39,14 @@ class PairAffinitiesSpec(Spec):
 
     Notes
     -----
-    The spread of a pair is the number of scope items that its objects are in: 1 together, 2 apart. With ``e = spread − limit``:
+    The spread of a pair is the number of scope items that its objects are in: 1 together, 2 apart. With ``e = spread −
+    limit``:
 
     - goal: ``Σ affinity · max(0, e)``;
     - constraint: one component per pair, ``affinity · e ≤ 0``. A pair of affinity 0 is not constrained.
 
-    With a limit of 1, being apart costs the affinity (negative: is worth it). Unplaced objects, and objects outside the scope, are in no item.
-    A pair that is stated twice counts twice.
+    With a limit of 1, being apart costs the affinity (negative: is worth it). Unplaced objects, and objects outside the
+    scope, are in no item. A pair that is stated twice counts twice.
     """
 
     key: ClassVar[str] = "pair_affinities"

@@ -1,4 +1,7 @@
-"""The catalogue of specs: key to class. Users add their own with `register` or the entry-point group ``rebalancer.specs``."""
+"""The catalogue of specs: key to class.
+
+Users add their own with `register` or the entry-point group ``rebalancer.specs``.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from rebalancer.specs.base import Spec
 
 #: One line per spec: key -> module and class.
 BUILT_IN = {
+    "aggregated_group": "rebalancer.specs.aggregated_group:AggregatedGroupSpec",
     "assignment_affinities": "rebalancer.specs.assignment_affinities:AssignmentAffinitiesSpec",
     "avoid_assignments": "rebalancer.specs.avoid_assignments:AvoidAssignmentsSpec",
     "avoid_moving": "rebalancer.specs.avoid_moving:AvoidMovingSpec",
@@ -20,9 +24,13 @@ BUILT_IN = {
     "capacity_with_group_presence": "rebalancer.specs.capacity_with_group_presence:CapacityWithGroupPresenceSpec",
     "colocate_groups": "rebalancer.specs.colocate_groups:ColocateGroupsSpec",
     "disaster_recovery_capacity": "rebalancer.specs.disaster_recovery_capacity:DisasterRecoveryCapacitySpec",
+    "diversify_within_scope_item": "rebalancer.specs.diversify_within_scope_item:DiversifyWithinScopeItemSpec",
     "drain_capacity": "rebalancer.specs.drain_capacity:DrainCapacitySpec",
+    "exclusive_groups": "rebalancer.specs.exclusive_groups:ExclusiveGroupsSpec",
     "exclusive_objects": "rebalancer.specs.exclusive_objects:ExclusiveObjectsSpec",
     "exclusive_scope_items": "rebalancer.specs.exclusive_scope_items:ExclusiveScopeItemsSpec",
+    "exclusive_swaps": "rebalancer.specs.exclusive_swaps:ExclusiveSwapsSpec",
+    "flow": "rebalancer.specs.flow:FlowSpec",
     "group_assignment_affinities": "rebalancer.specs.group_assignment_affinities:GroupAssignmentAffinitiesSpec",
     "group_capacity": "rebalancer.specs.group_capacity:GroupCapacitySpec",
     "group_count": "rebalancer.specs.group_count:GroupCountSpec",
@@ -36,7 +44,9 @@ BUILT_IN = {
     "maximize_allocation": "rebalancer.specs.maximize_allocation:MaximizeAllocationSpec",
     "minimize_containers": "rebalancer.specs.minimize_containers:MinimizeContainersSpec",
     "minimize_movement": "rebalancer.specs.minimize_movement:MinimizeMovementSpec",
-    "minimize_nth_largest_utilization": "rebalancer.specs.minimize_nth_largest_utilization:MinimizeNthLargestUtilizationSpec",
+    "minimize_nth_largest_utilization": (
+        "rebalancer.specs.minimize_nth_largest_utilization:MinimizeNthLargestUtilizationSpec"
+    ),
     "minimize_squares": "rebalancer.specs.minimize_squares:MinimizeSquaresSpec",
     "move_group": "rebalancer.specs.move_group:MoveGroupSpec",
     "moves_in_progress": "rebalancer.specs.moves_in_progress:MovesInProgressSpec",
@@ -46,6 +56,7 @@ BUILT_IN = {
     "pair_affinities": "rebalancer.specs.pair_affinities:PairAffinitiesSpec",
     "placed": "rebalancer.specs.placed:PlacedSpec",
     "scope_affinities": "rebalancer.specs.scope_affinities:ScopeAffinitiesSpec",
+    "sr_buffer_capacity": "rebalancer.specs.sr_buffer_capacity:SRBufferCapacitySpec",
     "sum_of_max": "rebalancer.specs.sum_of_max:SumOfMaxSpec",
     "throttling": "rebalancer.specs.throttling:ThrottlingSpec",
     "to_free": "rebalancer.specs.to_free:ToFreeSpec",
@@ -97,7 +108,10 @@ def get(key: str) -> type[Spec]:
 
 
 def canonical_key(text: str) -> str:
-    """Return the key that a name in a file means: ``groupCount``, ``groupCountSpec`` and ``GroupCountSpec`` are ``group_count``."""
+    """Return the key that a name in a file means.
+
+    ``groupCount``, ``groupCountSpec`` and ``GroupCountSpec`` are ``group_count``.
+    """
     for tail in ("Spec", "_spec"):
         if text.endswith(tail) and len(text) > len(tail):
             text = text[: -len(tail)]

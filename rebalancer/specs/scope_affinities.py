@@ -24,8 +24,8 @@ class ScopeAffinitiesSpec(Spec):
 
     Notes
     -----
-    Goal: ``−Σ affinity(s) · u(s)`` over the items with an affinity, with ``u(s)`` the amount in item ``s`` relative to its capacity. Items with a capacity of 0
-    are left out; without affinities the goal is 0.
+    Goal: ``−Σ affinity(s) · u(s)`` over the items with an affinity, with ``u(s)`` the amount in item ``s`` relative to
+    its capacity. Items with a capacity of 0 are left out; without affinities the goal is 0.
     """
 
     key: ClassVar[str] = "scope_affinities"

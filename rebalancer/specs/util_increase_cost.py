@@ -26,10 +26,12 @@ class UtilIncreaseCostSpec(Spec):
     Notes
     -----
     With ``u(s)`` the amount in item ``s`` relative to its capacity, and ``T(s) = max(lower_bound, u(s) at the start)``:
-    ``Σ max(0, u − T) / n`` over the ``n`` filtered items, with squares ``Σ max(0, u² − T²) / n``, where negative numbers count as 0.
+    ``Σ max(0, u − T) / n`` over the ``n`` filtered items, with squares ``Σ max(0, u² − T²) / n``, where negative
+    numbers count as 0.
 
-    At the start means: where objects counted as being initially; of a move in progress, where it came from. Placing an unplaced object raises
-    utilization. Items with a capacity of 0 are left out, also of ``n``; without items the goal is 0.
+    At the start means: where objects counted as being initially; of a move in progress, where it came from. Placing an
+    unplaced object raises utilization. Items with a capacity of 0 are left out, also of ``n``; without items the goal
+    is 0.
     """
 
     key: ClassVar[str] = "util_increase_cost"

@@ -38,7 +38,8 @@ class WorkingSetSpec(Spec):
 
     Notes
     -----
-    The working set ``ws(s)`` of item ``s`` is the sum of the weights of the units that have an endpoint in it. Goal, with ``U(s)`` the amount of the dimension in the item:
+    The working set ``ws(s)`` of item ``s`` is the sum of the weights of the units that have an endpoint in it. Goal,
+    with ``U(s)`` the amount of the dimension in the item:
 
     - AVG: ``Σ U(s) · ws(s)``, so that each object pays for the working set it works beside; not divided by anything;
     - MAX: the largest ``ws(s)``, at least 0.

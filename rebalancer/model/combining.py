@@ -1,0 +1,259 @@
+"""Combining cells: sums, extremes, order statistics, products, choices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.model.cells import Cells, Extremum, Function, Gather, Gathering, Product, Ratio, Reduce
+from rebalancer.model.formulas import Formulas
+from rebalancer.model.grid import Grid
+from rebalancer.model.param import Param, rational_gcd
+from rebalancer.model.units import (
+    COEFFICIENT_BITS,
+    EXACT_LIMIT,
+    PRODUCT_LIMIT,
+    ROUNDED_LIMIT,
+    SQUARE_LIMIT,
+    Amount,
+    as_param,
+    common_length,
+    log2,
+    scaled_range,
+)
+
+
+class Combining(Formulas):
+    """Makes cells that combine several others."""
+
+    def total(self, source: Cells, coef: Amount = 1) -> Cells:
+        """Return the sum of all cells times ``coef``: shape (1, 1)."""
+        return self.regroup(source, None, None, 1, 1, coef)
+
+    def sum_groups(self, source: Cells, coef: Amount = 1) -> Cells:
+        """Return the sum over groups: shape (1, items)."""
+        return self.regroup(source, None, np.arange(source.items), 1, source.items, coef)
+
+    def sum_items(self, source: Cells, coef: Amount = 1) -> Cells:
+        """Return the sum over items: shape (groups, 1)."""
+        return self.regroup(source, np.arange(source.groups), None, source.groups, 1, coef)
+
+    def regroup(
+        self,
+        source: Cells,
+        group_map: NDArray[Any] | None,
+        item_map: NDArray[Any] | None,
+        groups: int,
+        items: int,
+        coef: Amount = 1,
+    ) -> Cells:
+        """Return sums of the cells that map to each output cell; -1 leaves out, None sends all to 0."""
+        factor = as_param(coef)
+        count = self._most_inputs(source, group_map, item_map, groups, items)
+        most = min(self._sums[source.index], source.largest * count)  # what any sum of inputs can be
+        size = factor.largest() * source.unit * most
+        exact = source.unit * abs(factor.unit)
+        unit, error = exact, factor.largest() * source.error * count + factor.slack * source.unit * most
+        if size / exact > EXACT_LIMIT:
+            whole = int(factor.grid.largest_magnitude())
+            bits = min(COEFFICIENT_BITS, whole.bit_length())
+            source = self.rounded(source, max(1, (EXACT_LIMIT >> bits) * source.largest // most))
+            most = min(self._sums[source.index], source.largest * count)
+            unit = source.unit * abs(factor.unit)
+            error = factor.largest() * source.error * count + factor.slack * source.unit * most
+            if factor.largest() * source.unit * most / unit > EXACT_LIMIT:
+                unit = Fraction(2) ** math.ceil(log2(size) - math.log2(EXACT_LIMIT) + 1)
+                error += unit * most / 2
+        integers = factor.scaled(source.unit).in_units(unit, "nearest")
+        low, high = scaled_range(source, integers)
+        together = int(integers.largest_magnitude()) * most
+        if count != 1:
+            low, high = max(-together, count * min(0, low)), min(together, count * max(0, high))
+        return self._add(
+            Reduce(
+                len(self.cells),
+                groups,
+                items,
+                unit,
+                low,
+                high,
+                error,
+                source,
+                Gathering.SUM,
+                group_map,
+                item_map,
+                integers,
+                factor,
+            )
+        )
+
+    @staticmethod
+    def _most_inputs(
+        source: Cells, group_map: NDArray[Any] | None, item_map: NDArray[Any] | None, groups: int, items: int
+    ) -> int:
+        by_group = (
+            source.groups
+            if group_map is None
+            else int(np.bincount(group_map[group_map >= 0], minlength=groups).max(initial=0))
+        )
+        by_item = (
+            source.items
+            if item_map is None
+            else int(np.bincount(item_map[item_map >= 0], minlength=items).max(initial=0))
+        )
+        return by_group * by_item
+
+    def largest(
+        self,
+        source: Cells,
+        group_map: NDArray[Any] | None = None,
+        item_map: NDArray[Any] | None = None,
+        groups: int = 1,
+        items: int = 1,
+        *,
+        smallest: bool = False,
+    ) -> Cells:
+        """Return the largest (or smallest) of the cells that map to each output cell; 0 where none does."""
+        one = Param.constant(1)
+        return self._add(
+            Reduce(
+                len(self.cells),
+                groups,
+                items,
+                source.unit,
+                min(0, source.low),
+                max(0, source.high),
+                source.error,
+                source,
+                Gathering.MIN if smallest else Gathering.MAX,
+                group_map,
+                item_map,
+                Grid.constant(1, 1, 1),
+                one,
+            )
+        )
+
+    def largest_of(self, sources: Sequence[Cells], *, smallest: bool = False) -> Cells:
+        """Return the largest (or smallest) of several cells of one shape, cell by cell."""
+        unit = rational_gcd([cells.unit for cells in sources])
+        same = tuple(
+            cells if cells.unit == unit else self._map(Function.IDENTITY, [(cells, 1)], 0, EXACT_LIMIT, finest=unit)
+            for cells in sources
+        )
+        if any(cells.unit != same[0].unit for cells in same):
+            raise ValueError("extremes need cells of one unit")
+        pick = min if smallest else max
+        return self._add(
+            Extremum(
+                len(self.cells),
+                same[0].groups,
+                same[0].items,
+                same[0].unit,
+                pick(c.low for c in same),
+                pick(c.high for c in same),
+                max(c.error for c in same),
+                same,
+                not smallest,
+            )
+        )
+
+    def nth_largest(self, source: Cells, rank: int) -> Cells:
+        """Return the cell with ``rank`` others above it (of too few cells, the smallest): shape (1, 1)."""
+        return self._ordered(source, None, None, 1, 1, rank, Gathering.NTH_LARGEST)
+
+    def all_but_largest(self, source: Cells, rank: int) -> Cells:
+        """Return, for every item, the sum over groups without the ``rank`` largest: shape (1, items)."""
+        return self._ordered(source, None, np.arange(source.items), 1, source.items, rank, Gathering.ALL_BUT_LARGEST)
+
+    def _ordered(
+        self,
+        source: Cells,
+        group_map: NDArray[Any] | None,
+        item_map: NDArray[Any] | None,
+        groups: int,
+        items: int,
+        rank: int,
+        how: Gathering,
+    ) -> Cells:
+        count = self._most_inputs(source, group_map, item_map, groups, items) if how is Gathering.ALL_BUT_LARGEST else 1
+        if count * source.largest > EXACT_LIMIT:
+            source = self.rounded(source, EXACT_LIMIT // count)
+        return self._add(
+            Reduce(
+                len(self.cells),
+                groups,
+                items,
+                source.unit,
+                count * min(0, source.low),
+                count * max(0, source.high),
+                count * source.error,
+                source,
+                how,
+                group_map,
+                item_map,
+                Grid.constant(1, 1, 1),
+                Param.constant(1),
+                rank,
+            )
+        )
+
+    def product(self, left: Cells, right: Cells) -> Cells:
+        """Return left · right, cell by cell; an axis of length 1 is repeated."""
+        left, right = self.rounded(left, PRODUCT_LIMIT), self.rounded(right, PRODUCT_LIMIT)
+        groups, items = common_length([left.groups, right.groups]), common_length([left.items, right.items])
+        largest = left.largest * right.largest
+        divisor = 1 if largest <= SQUARE_LIMIT else 2 ** math.ceil(math.log2(largest / SQUARE_LIMIT))
+        unit = left.unit * right.unit * divisor
+        error = (
+            left.error * (right.largest * right.unit + right.error)
+            + right.error * left.largest * left.unit
+            + (unit / 2 if divisor > 1 else 0)
+        )
+        corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
+        low, high = ((bound + divisor // 2) // divisor for bound in (min(corners), max(corners)))
+        return self._add(Product(len(self.cells), groups, items, unit, low, high, error, left, right, divisor))
+
+    def ratio(self, over: Cells, under: Cells) -> Cells:
+        """Return over / under, cell by cell; no integer of ``under`` may be below 1."""
+        if under.low < 1:
+            raise ValueError("a ratio needs a positive denominator")
+        over = self.rounded(over, PRODUCT_LIMIT)
+        factor = max(1, 2 ** math.floor(math.log2(ROUNDED_LIMIT / max(1, over.largest))))
+        unit = over.unit / (under.unit * factor)
+        error = (
+            unit / 2
+            + over.error / (under.unit * under.low)
+            + over.largest * over.unit * under.error / (under.unit * under.low) ** 2
+        )
+        bounds = [(2 * factor * a + b) // (2 * b) for a in (over.low, over.high) for b in (under.low, under.high)]
+        return self._add(
+            Ratio(len(self.cells), over.groups, over.items, unit, min(bounds), max(bounds), error, over, under, factor)
+        )
+
+    def gather(self, source: Cells, group: NDArray[Any], item: NDArray[Any]) -> Cells:
+        """Return chosen cells in a row: shape (1, n)."""
+        return self._add(
+            Gather(
+                len(self.cells),
+                1,
+                len(group),
+                source.unit,
+                source.low,
+                source.high,
+                source.error,
+                source,
+                np.asarray(group, np.int64),
+                np.asarray(item, np.int64),
+            )
+        )
+
+    def spread(self, source: Cells) -> Cells:
+        """Return Σv² − (Σv)²/n over all n cells, as the sum of squared distances from their mean: shape (1, 1)."""
+        count = source.groups * source.items
+        mean = self.total(source, Fraction(1, count))
+        return self.total(self.square(self.linear([(source, 1), (mean, -1)])))

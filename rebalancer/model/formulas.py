@@ -1,0 +1,272 @@
+"""Formulas over cells: linear forms and what maps them, each in a unit in which it is exact, or nearly so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from rebalancer.model.cells import Cells, Extremum, Function, Gather, Map, Product, Reduce, Term
+from rebalancer.model.grid import Grid
+from rebalancer.model.param import Param, rational_gcd
+from rebalancer.model.units import (
+    COEFFICIENT_BITS,
+    EXACT_LIMIT,
+    ROUNDED_LIMIT,
+    SCALAR_LIMIT,
+    SCALED_LIMIT,
+    SQUARE_LIMIT,
+    SQUARED_LIMIT,
+    Amount,
+    as_param,
+    common_length,
+    error_of,
+    extremes,
+    form_range,
+    log2,
+    magnitudes,
+    nearest_ratio,
+    size_of,
+)
+
+
+class Formulas:
+    """Makes maps of linear forms.
+
+    Attributes
+    ----------
+    cells : list of Cells
+        Everything made so far, in topological order.
+    """
+
+    def __init__(self) -> None:
+        self.cells: list[Cells] = []
+        #: By index: the magnitudes of all cells together never exceed this. Far less than each at its largest, as an
+        #: object is in one place only.
+        self._sums: dict[int, int] = {}
+
+    def _add(self, cells: Cells) -> Cells:
+        self.cells.append(cells)
+        self._sums[cells.index] = min(cells.groups * cells.items * cells.largest, *self._sum_bounds(cells))
+        return cells
+
+    def _sum_bounds(self, cells: Cells) -> list[int]:
+        """Return bounds on the sum of the magnitudes of all cells, from what they are made of."""
+        if isinstance(cells, Product):
+            often = (cells.groups * cells.items) // max(1, cells.left.groups * cells.left.items)
+            return [2 * often * self._sums[cells.left.index] * cells.right.largest // cells.divisor]
+        if isinstance(cells, Reduce):
+            factor = int(cells.coef.largest_magnitude())
+            return [factor * self._sums[cells.source.index]]
+        if isinstance(cells, Gather):
+            often = np.unique(cells.group * cells.source.items + cells.item, return_counts=True)[1].max(initial=0)
+            return [int(often) * self._sums[cells.source.index]]
+        if isinstance(cells, Extremum):
+            return [sum(self._sums[source.index] for source in cells.inputs)]
+        if not isinstance(cells, Map):
+            return [cells.groups * cells.items * cells.largest]
+        positive = cells.function in (Function.HINGE, Function.STEP)
+        x = magnitudes(cells.const, cells.groups, cells.items, positive)
+        for term in cells.terms:
+            least, most = extremes(term.coef)
+            if positive and ((most <= 0 and term.cells.low >= 0) or (least >= 0 and term.cells.high <= 0)):
+                continue
+            repeats = (cells.groups * cells.items) // max(1, term.cells.groups * term.cells.items)
+            x += max(abs(least), abs(most)) * self._sums[term.cells.index] * repeats
+        divisor = max(1, extremes(cells.divisor)[0])
+        if cells.function is Function.SQUARE:
+            x *= max(abs(cells.x_low), abs(cells.x_high))
+        if cells.function is Function.CEIL:
+            return [x // divisor + cells.groups * cells.items]
+        if cells.function is Function.MOD:
+            return [x if cells.x_low >= 0 else cells.groups * cells.items * cells.largest]
+        return [x if divisor == 1 else 2 * x // divisor]  # rounding to the nearest at most doubles
+
+    def linear(self, terms: Sequence[tuple[Cells, Amount]], const: Amount = 0, *, limit: int = EXACT_LIMIT) -> Cells:
+        """Return ``Σ coefficient · cells + const``; shapes of length 1 are repeated. ``limit`` bounds the integers."""
+        return self._map(Function.IDENTITY, terms, const, limit)
+
+    def hinge(self, x: Cells) -> Cells:
+        """Return max(0, x)."""
+        if x.low >= 0:
+            return x
+        return self._map_of(Function.HINGE, x)
+
+    def step(self, x: Cells) -> Cells:
+        """Return 1 where x > 0, else 0."""
+        return self._map_of(Function.STEP, x)
+
+    def square(self, x: Cells) -> Cells:
+        """Return x²."""
+        if isinstance(x, Map) and x.function is Function.IDENTITY:
+            terms = [(term.cells, term.exact) for term in x.terms]
+            if self._unit_of(terms, x.exact_const, SQUARED_LIMIT, [])[0] is not None:
+                return self._map(Function.SQUARE, terms, x.exact_const, SQUARED_LIMIT)
+        return self._map(Function.SQUARE, [(self.rounded(x, SQUARED_LIMIT), 1)], 0, SQUARED_LIMIT)
+
+    def rounded(self, x: Cells, limit: int) -> Cells:
+        """Return x in units so coarse that its integers stay below ``limit``."""
+        if x.largest <= limit:
+            return x
+        divisor = 2 ** math.ceil(math.log2(x.largest / limit))
+        return self._map(Function.ROUND, [(x, 1)], 0, EXACT_LIMIT, Param.constant(divisor * x.unit))
+
+    def ceil(self, x: Cells, divisor: Param) -> Cells:
+        """Return ⌈x / divisor⌉ with a positive divisor for every cell."""
+        return self._map(Function.CEIL, [(x, 1)], 0, EXACT_LIMIT, divisor)
+
+    def _map_of(self, function: Function, x: Cells) -> Cells:
+        """Apply a function to x, taking over the linear form if x is one."""
+        if isinstance(x, Map) and x.function is Function.IDENTITY:
+            return self._finish(
+                function, x.groups, x.items, x.terms, x.const, x.exact_const, x.x_unit, x.x_low, x.x_high, x.error, None
+            )
+        return self._map(function, [(x, 1)], 0, EXACT_LIMIT)
+
+    def _map(
+        self,
+        function: Function,
+        terms: Sequence[tuple[Cells, Amount]],
+        const: Amount,
+        limit: int,
+        divisor: Param | None = None,
+        finest: Fraction | None = None,
+    ) -> Cells:
+        given = [(cells, as_param(coef)) for cells, coef in terms]
+        given = [(cells, coef) for cells, coef in given if not coef.is_zero and cells.largest]
+        offset = as_param(const)
+        shapes = [(cells.groups, cells.items) for cells, _ in terms] + [
+            (p.grid.groups, p.grid.items) for p in (offset, *(coef for _, coef in given))
+        ]
+        if divisor is not None:
+            shapes.append((divisor.grid.groups, divisor.grid.items))
+        groups, items = (common_length([shape[axis] for shape in shapes]) for axis in (0, 1))
+        others = [known for known in (divisor.unit if divisor is not None else None, finest) if known is not None]
+        unit, error = self._unit_of(given, offset, limit, others)
+        if unit is None and function is Function.IDENTITY and groups * items == 1:
+            return self._scalar(given, offset)
+        if (
+            unit is None
+        ):  # neither coefficients nor constant can be exact: coarser inputs, so that both keep enough digits
+            room = limit >> (COEFFICIENT_BITS + max(1, len(given)).bit_length())
+            given = [(self.rounded(cells, room), coef) for cells, coef in given]
+            size = size_of(given, offset)
+            unit = Fraction(2) ** math.ceil(log2(size) - math.log2(limit) + 1)
+            error = sum(
+                (error_of(cells, coef) + unit * cells.largest / 2 for cells, coef in given), unit + offset.slack
+            )
+        integer_terms = tuple(
+            Term(cells, coef.scaled(cells.unit).in_units(unit, "nearest"), coef) for cells, coef in given
+        )
+        integer_const = offset.in_units(unit, "up")
+        low, high = form_range(integer_terms, integer_const)
+        return self._finish(
+            function, groups, items, integer_terms, integer_const, offset, unit, low, high, error, divisor
+        )
+
+    def _scalar(self, given: list[tuple[Cells, Param]], offset: Param) -> Cells:
+        """Return one linear form of single cells that have no common unit.
+
+        Each is rounded to it as a whole, ``round(x · p/q)``, so the error is a share of the unit and not of each coefficient, however different the cells' ranges are.
+        """
+        given = [(self.rounded(cells, SCALAR_LIMIT), coef) for cells, coef in given]
+        unit = Fraction(2) ** (math.ceil(log2(size_of(given, offset))) - SCALED_LIMIT.bit_length() + 1)
+        error, terms = unit + offset.slack, []
+        for cells, coef in given:
+            factor = coef.unit * int(coef.grid.table[0, 0])
+            ratio = abs(factor) * cells.unit / unit
+            room = max(1, math.floor(2**60 / max(1, cells.largest)))
+            up, down = nearest_ratio(ratio, room)
+            y = self._map(Function.ROUND, [(cells, up)], 0, 2**61, Param.constant(down * cells.unit))
+            error += error_of(cells, coef) + unit / 2 + abs(ratio - Fraction(up, down)) * cells.largest * unit
+            terms.append(Term(y, Grid.constant(1, 1, 1 if factor > 0 else -1), Param.constant(factor / up)))
+        const = offset.in_units(unit, "up")
+        low, high = form_range(tuple(terms), const)
+        return self._finish(Function.IDENTITY, 1, 1, tuple(terms), const, offset, unit, low, high, error, None)
+
+    @staticmethod
+    def _unit_of(
+        given: list[tuple[Cells, Param]], offset: Param, limit: int, others: Sequence[Fraction] = ()
+    ) -> tuple[Fraction | None, Fraction]:
+        """Return the unit in which the form is exact, or exact but for its constant, and its error.
+
+        None where there is no such unit.
+        """
+        factors = [abs(coef.unit) * cells.unit for cells, coef in given]
+        size = size_of(given, offset)
+        error = sum((error_of(cells, coef) for cells, coef in given), offset.slack)
+        unit = rational_gcd(factors + ([] if offset.is_zero else [offset.unit]) + list(others))
+        if size / unit <= limit:
+            return unit, error
+        fine = rational_gcd(factors)
+        if size / fine > limit:
+            return None, error
+        halvings = max(0, math.floor(math.log2(max(1.0, min(limit, ROUNDED_LIMIT) / float(size / fine)))))
+        return fine / 2**halvings, error + fine / 2**halvings
+
+    def _finish(
+        self,
+        function: Function,
+        groups: int,
+        items: int,
+        terms: tuple[Term, ...],
+        const: Grid,
+        exact_const: Param,
+        unit: Fraction,
+        low: int,
+        high: int,
+        error: Fraction,
+        divisor: Param | None,
+    ) -> Cells:
+        x_low, x_high, x_unit = low, high, unit
+        by = Grid.constant(1, 1, 1)
+        if function is Function.HINGE:
+            low, high = max(0, low), max(0, high)
+        elif function is Function.STEP:
+            low, high, unit, error = int(low > 0), int(high > 0), Fraction(1), Fraction(0)
+        elif function is Function.SQUARE:
+            top = max(abs(low), abs(high))
+            shift = 1 if top * top <= SQUARE_LIMIT else 2 ** math.ceil(math.log2(top * top / SQUARE_LIMIT))
+            by = Grid.constant(1, 1, shift)
+            bottom = 0 if low <= 0 <= high else min(abs(low), abs(high)) ** 2
+            error = 2 * top * unit * error + error * error + (unit * unit * shift / 2 if shift > 1 else 0)
+            low, high, unit = (bottom + shift // 2) // shift, (top * top + shift // 2) // shift, unit * unit * shift
+        elif function is Function.MOD:
+            assert divisor is not None
+            by = divisor.in_units(unit, "nearest", high + 1 if low >= 0 else None).map(lambda v: np.maximum(v, 1))
+            low, high = 0, extremes(by)[1] - 1
+        elif function in (Function.CEIL, Function.ROUND):
+            assert divisor is not None
+            beyond = max(abs(low), abs(high)) + 1  # every larger divisor gives the same
+            by = divisor.in_units(unit, "nearest", beyond).map(lambda v: np.clip(v, 1, beyond))
+            least = extremes(by)[0]
+            low, high = min(0, low // least), max(0, -(-high // least))
+            if function is Function.CEIL:
+                unit, error = Fraction(1), Fraction(0)
+            else:
+                unit, error = unit * least, error + unit * least / 2
+        return self._add(
+            Map(
+                len(self.cells),
+                groups,
+                items,
+                unit,
+                low,
+                high,
+                error,
+                terms,
+                const,
+                exact_const,
+                function,
+                by,
+                x_unit,
+                x_low,
+                x_high,
+            )
+        )
+
+    def mod(self, x: Cells, divisor: Param) -> Cells:
+        """Return the remainder of x / divisor (positive), 0 or more."""
+        return self._map(Function.MOD, [(x, 1)], 0, EXACT_LIMIT, divisor)

@@ -1,0 +1,150 @@
+"""flow: bound the traffic between scope items that pairs of objects make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from rebalancer.model import Component, Param
+from rebalancer.problem import Fault
+from rebalancer.specs.base import Spec
+from rebalancer.specs.checks import dynamic_faults, vector_faults
+from rebalancer.specs.fields import (
+    DimensionOrCount,
+    Filter,
+    FilterRule,
+    FilterType,
+    ItemFilter,
+    ItemName,
+    Limit,
+    ObjectName,
+    Part,
+    ScopeName,
+    exact,
+    limit_field,
+)
+from rebalancer.specs.limits import kept_items
+
+if TYPE_CHECKING:
+    from rebalancer.model import Cells, ModelBuilder
+    from rebalancer.problem import Problem
+
+#: Limits between items: both sides are items of the scope.
+_BETWEEN = {"items": True, "groups": True, "pairs": True, "raw": True, "partition": "scope"}
+
+
+class FlowBound(str, Enum):
+    """Which side a limit bounds."""
+
+    UPPER = "UPPER"
+    LOWER = "LOWER"
+
+
+class FlowPair(Part):
+    """Two objects that talk: the first one sends."""
+
+    object1: ObjectName = Field(description="The object that sends; what it weighs is what flows.")
+    object2: ObjectName = Field(description="The object that receives.")
+
+
+class FlowSpec(Spec):
+    """Bound what flows from one scope item to another between the objects of given pairs.
+
+    Notes
+    -----
+    For every ordered pair of different items ``a`` and ``b``, ``flow(a, b)`` is the sum of the amounts of object1
+    over the pairs whose object1 is in ``a`` and whose object2 is in ``b``. The excess is ``coefficient · (flow −
+    limit)`` with UPPER and ``coefficient · (limit − flow)`` with LOWER. Limit and coefficient are plain numbers;
+    the most specific one counts: scope_item_to_group_limits of ``a``, then ``b``; scope_item_limits of ``a``;
+    group_limits of ``b``; the global one.
+
+    Goal: ``Σ max(0, excess)``. Constraint: one component per ordered pair of items, excess ≤ 0. Sources are the
+    items that source_filter keeps, and the destinations of a source those that its entry in destination_filter
+    keeps; without one, all. LOWER demands its limit of every pair of items. Where there is no limit
+    (is_default_limit_unbounded) nothing is bounded. Unplaced objects are in no item. A pair that is stated twice
+    flows twice.
+    """
+
+    key: ClassVar[str] = "flow"
+
+    scope: ScopeName = Field(description="Scope of the items.")
+    dimension: DimensionOrCount = Field("", description="What flows; empty: 1 per pair.")
+    bound: FlowBound = Field(FlowBound.UPPER, description="UPPER: at most the limit; LOWER: at least.")
+    pairs: tuple[FlowPair, ...] = Field(description="Which object sends to which.")
+    limit: Annotated[Limit, *limit_field("ABSOLUTE", 0, **_BETWEEN)] = Field(  # type: ignore[arg-type]
+        Limit(), description="By source item; group_limits by destination item."
+    )
+    coefficients: Annotated[Limit, *limit_field("ABSOLUTE", 1, **_BETWEEN)] = Field(  # type: ignore[arg-type]
+        Limit(), description="What the excess is multiplied by; looked up like the limit."
+    )
+    source_filter: ItemFilter = Field(None, description="Which items flows start in.")
+    destination_filter: Mapping[ItemName, Annotated[Filter, FilterRule(FilterType.SCOPE_ITEM, "scope")]] = Field(
+        {}, description="By source item: which items flows end in."
+    )
+
+    def goal(self, model: ModelBuilder) -> Cells:
+        return model.linear([(model.total(model.hinge(part.cells)), 1) for part in self.components(model)])
+
+    def components(self, model: ModelBuilder) -> list[Component]:
+        items = model.problem.scopes[self.scope].items
+        ways, limits, factors = [], [], []
+        for source in kept_items(items, self.source_filter).tolist():
+            name = items[source]
+            for destination in kept_items(items, self.destination_filter.get(name)).tolist():
+                limit = _between(self.limit, name, items[destination])
+                if source != destination and limit is not None:
+                    ways.append((source, destination))
+                    limits.append(limit)
+                    factors.append(_between(self.coefficients, name, items[destination]) or Fraction(0))
+        if not ways:
+            return []
+        sign = 1 if self.bound is FlowBound.UPPER else -1
+        const = Param.of([-sign * factor * limit for factor, limit in zip(factors, limits, strict=True)])
+        table = np.array(ways, np.int64)
+        terms = [(self._flow(model, table), Param.of([sign * factor for factor in factors]))] if self.pairs else []
+        return [Component(model.linear(terms, const), scope=self.scope, item_index=table[:, 0])]
+
+    def faults(self, problem: Problem) -> Iterator[Fault]:
+        found = list(super().faults(problem))
+        yield from found
+        if not found:
+            yield from vector_faults(problem, self.key, "dimension", self.dimension)
+            yield from dynamic_faults(problem, self.key, "dimension", self.dimension)
+
+    def _flow(self, model: ModelBuilder, ways: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Cells:
+        """Return what flows along each way (source, destination): shape (1, ways)."""
+        problem = model.problem
+        scope = problem.scopes[self.scope]
+        senders, receivers = (
+            problem.objects.lookup([getattr(pair, field) for pair in self.pairs]) for field in ("object1", "object2")
+        )
+        who = np.unique([senders, receivers])
+        there = model.custom_tally(np.arange(len(who)), who, len(who), scope.item_of, len(scope.items))
+        pair = np.repeat(np.arange(len(self.pairs)), len(ways))
+        way = np.tile(np.arange(len(ways)), len(self.pairs))
+        sends, receives = (
+            model.gather(there, np.searchsorted(who, objects[pair]), ways[way, side])
+            for side, objects in enumerate((senders, receivers))
+        )
+        both = model.hinge(model.linear([(sends, 1), (receives, 1)], -1))
+        known = problem.dimension(self.dimension)
+        weight = [Fraction(value, known.scale) for value in known.values[senders, 0].tolist()]
+        return model.regroup(both, None, way, 1, len(ways), Param.of([weight[index] for index in pair.tolist()]))
+
+
+def _between(limit: Limit, source: str, destination: str) -> Fraction | None:
+    """Return what a limit says of a way; None: nothing."""
+    pairs = limit.scope_item_to_group_limits.get(source, {})
+    for values, name in (
+        (pairs, destination),
+        (limit.scope_item_limits, source),
+        (limit.group_limits, destination),
+    ):
+        if name in values:
+            return exact(values[name])
+    return None if limit.is_default_limit_unbounded else exact(limit.global_limit)
