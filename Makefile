@@ -1,6 +1,8 @@
 # make demo   solve a real scenario and show the result
 # make test   everything that must hold: lint, types, import contract, tests
 # make lint   the same without the tests
+# make format ruff's fixes and formatting
+# make generate  what is generated from the code: tables in the docs, the schema
 # make clean  remove the environment and everything generated
 #
 # PYTHON=…    which interpreter makes the environment (3.11 or newer; found by itself otherwise)
@@ -17,7 +19,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 	"$$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; \
 	done)
 
-.PHONY: demo test lint format clean
+.PHONY: demo test lint format generate clean
 
 demo: $(VENV)/installed
 	$(BIN)/rebalance solve $(DEMO) --time-limit $(DEMO_TIME) -o build/demo
@@ -36,6 +38,9 @@ lint: $(VENV)/installed-dev
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+generate: $(VENV)/installed-dev
+	$(BIN)/python docs/generate.py
 
 # The stamps are newer than pyproject.toml when the environment has what it asks for; dev includes the rest.
 $(VENV)/installed: pyproject.toml

@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     from rebalancer.specs.balance import BalanceSpec as BalanceSpec
     from rebalancer.specs.capacity import CapacitySpec as CapacitySpec
     from rebalancer.specs.capacity_ratio import CapacityRatioSpec as CapacityRatioSpec
-    from rebalancer.specs.capacity_with_group_presence import CapacityWithGroupPresenceSpec as CapacityWithGroupPresenceSpec
+    from rebalancer.specs.capacity_with_group_presence import (
+        CapacityWithGroupPresenceSpec as CapacityWithGroupPresenceSpec,
+    )
     from rebalancer.specs.colocate_groups import ColocateGroupsSpec as ColocateGroupsSpec
     from rebalancer.specs.disaster_recovery_capacity import DisasterRecoveryCapacitySpec as DisasterRecoveryCapacitySpec
-    from rebalancer.specs.diversify_within_scope_item import DiversifyWithinScopeItemSpec as DiversifyWithinScopeItemSpec
+    from rebalancer.specs.diversify_within_scope_item import (
+        DiversifyWithinScopeItemSpec as DiversifyWithinScopeItemSpec,
+    )
     from rebalancer.specs.drain_capacity import DrainCapacitySpec as DrainCapacitySpec
     from rebalancer.specs.exclusive_groups import ExclusiveGroupsSpec as ExclusiveGroupsSpec
     from rebalancer.specs.exclusive_objects import ExclusiveObjectsSpec as ExclusiveObjectsSpec
@@ -32,7 +36,9 @@ if TYPE_CHECKING:
     from rebalancer.specs.fields import Filter as Filter
     from rebalancer.specs.fields import Limit as Limit
     from rebalancer.specs.flow import FlowSpec as FlowSpec
-    from rebalancer.specs.group_assignment_affinities import GroupAssignmentAffinitiesSpec as GroupAssignmentAffinitiesSpec
+    from rebalancer.specs.group_assignment_affinities import (
+        GroupAssignmentAffinitiesSpec as GroupAssignmentAffinitiesSpec,
+    )
     from rebalancer.specs.group_capacity import GroupCapacitySpec as GroupCapacitySpec
     from rebalancer.specs.group_count import GroupCountSpec as GroupCountSpec
     from rebalancer.specs.group_dependency import GroupDependencySpec as GroupDependencySpec
@@ -42,10 +48,14 @@ if TYPE_CHECKING:
     from rebalancer.specs.items_affinity import ItemsAffinitySpec as ItemsAffinitySpec
     from rebalancer.specs.largest_group_movement import LargestGroupMovementSpec as LargestGroupMovementSpec
     from rebalancer.specs.leftover_ratio import LeftoverRatioSpec as LeftoverRatioSpec
+    from rebalancer.specs.logical_and import LogicalAndSpec as LogicalAndSpec
+    from rebalancer.specs.logical_or import LogicalOrSpec as LogicalOrSpec
     from rebalancer.specs.maximize_allocation import MaximizeAllocationSpec as MaximizeAllocationSpec
     from rebalancer.specs.minimize_containers import MinimizeContainersSpec as MinimizeContainersSpec
     from rebalancer.specs.minimize_movement import MinimizeMovementSpec as MinimizeMovementSpec
-    from rebalancer.specs.minimize_nth_largest_utilization import MinimizeNthLargestUtilizationSpec as MinimizeNthLargestUtilizationSpec
+    from rebalancer.specs.minimize_nth_largest_utilization import (
+        MinimizeNthLargestUtilizationSpec as MinimizeNthLargestUtilizationSpec,
+    )
     from rebalancer.specs.minimize_squares import MinimizeSquaresSpec as MinimizeSquaresSpec
     from rebalancer.specs.move_group import MoveGroupSpec as MoveGroupSpec
     from rebalancer.specs.moves_in_progress import MovesInProgressSpec as MovesInProgressSpec

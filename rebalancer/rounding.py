@@ -17,6 +17,8 @@ def coarse_goals(model: Model) -> list[Fault]:
     """Return a warning for every goal and fix-it goal of which the rounding of its tuple position hides differences."""
     warnings = []
     for index, position in enumerate(model.tuple_positions):
+        if position.epsilon == 0:
+            continue
         parts = [
             (f"goal '{goal.name}'", "weight", abs(float(goal.weight)), ("goals", row))
             for row, goal in enumerate(model.goals)
@@ -26,7 +28,7 @@ def coarse_goals(model: Model) -> list[Fault]:
             parts += [
                 (f"repairing '{constraint.name}'", "invalid_cost", float(constraint.invalid_cost), ("constraints", row))
                 for row, constraint in enumerate(model.constraints)
-                if constraint.tuple_pos_if_broken == index and constraint.policy != "HARD"
+                if constraint.tuple_pos_if_broken == index and _may_pay(model, row)
             ]
         for what, field, factor, path in parts:
             if 0 < _FINE * factor < position.epsilon:
@@ -37,3 +39,11 @@ def coarse_goals(model: Model) -> list[Fault]:
                 )
                 warnings.append(Fault("coarse", message, (*path, field), factor))
     return warnings
+
+
+def _may_pay(model: Model, row: int) -> bool:
+    """Whether a constraint has a fix-it goal."""
+    constraint = model.constraints[row]
+    if constraint.policy != "DEFAULT":
+        return constraint.policy == "SOFT"
+    return bool(model.evaluate(model.problem.initial).broken_components[row])

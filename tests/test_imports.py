@@ -16,6 +16,7 @@ REPORT = "import sys; print(*[name for name in {heavy!r} if name in sys.modules]
         "import rebalancer",
         "import rebalancer; rebalancer.__version__; dir(rebalancer)",
         "import rebalancer; rebalancer.CapacitySpec; rebalancer.Limit; rebalancer.InputError",
+        "from rebalancer.specs import register, Spec, Limit; dir(__import__('rebalancer.specs'))",
         "import rebalancer.cli",
     ],
 )
@@ -35,6 +36,19 @@ try:
     main({arguments!r})
 except SystemExit as end:
     assert not end.code, end.code
+"""
+    assert loaded_after(run) == []
+
+
+@pytest.mark.parametrize("arguments", [["specs"], ["specs", "capacity"], ["specs", "capacity", "--json"]], ids=" ".join)
+def test_the_catalogue_loads_nothing_heavy(arguments: list[str]) -> None:
+    run = f"""
+from rebalancer.cli import main
+try:
+    main({arguments!r})
+except SystemExit as end:
+    assert not end.code, end.code
+print()
 """
     assert loaded_after(run) == []
 

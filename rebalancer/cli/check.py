@@ -23,13 +23,15 @@ def command(scenario: str, as_json: bool) -> int:
 
     Every fault is reported at once, with its line and what was probably meant.
     """
+    from rebalancer.rounding import coarse_goals
     from rebalancer.solver import Rebalancer
 
     read = read_scenario(scenario, warn=not as_json)
     model = Rebalancer.from_scenario(read).model
     found = summary(read, model)
     if as_json:
-        faults.print_json({"errors": [], "warnings": [faults.record(warning) for warning in read.warnings], **found})
+        warnings = [*read.warnings, *map(read.locate, coarse_goals(model))]
+        faults.print_json({"errors": [], "warnings": [faults.record(warning) for warning in warnings], **found})
         return 0
     click.echo(f"{scenario} is valid")
     click.echo()

@@ -23,6 +23,7 @@ VERBS = {
     "import": "rebalancer.cli.import_instance",
     "schema": "rebalancer.cli.schema",
     "solve": "rebalancer.cli.solve",
+    "specs": "rebalancer.cli.specs",
 }
 
 #: Set to anything, it shows the traceback of an internal error, as ``--debug`` does.

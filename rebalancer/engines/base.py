@@ -97,7 +97,8 @@ class Answer:
     assignment : int32 array or None
         Container index per object, -1 unplaced; None if nothing was found.
     bounds : tuple of (int or None)
-        Proven lower bound of each tuple position's integer objective, given the earlier positions' values; None where unknown.
+        Proven lower bound of each tuple position's integer objective, given the earlier positions' values; None where
+        unknown.
     reason : str or None
         Why there is no answer.
     engine : str

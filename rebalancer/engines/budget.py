@@ -1,4 +1,4 @@
-"""Time that a search may take: of the clock or, where the same answer is wanted every time, of what CP-SAT says it worked."""
+"""Time that a search may take: of the clock or, where every run is to be the same, of what CP-SAT says it worked."""
 
 from __future__ import annotations
 

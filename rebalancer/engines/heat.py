@@ -79,7 +79,7 @@ def _charge(cells: Cells, paid: NDArray[np.float64], heat: NDArray[np.float64]) 
             cells, paid = cells.source, back
         else:
             inner = next((source for source in cells.inputs if (source.groups, source.items) == shape), None)
-            if inner is None or isinstance(cells, Reduce) and not isinstance(cells, Extremum):
+            if inner is None or (isinstance(cells, Reduce) and not isinstance(cells, Extremum)):
                 return
             cells = inner
         shape = paid.shape

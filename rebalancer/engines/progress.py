@@ -26,9 +26,9 @@ class ProgressLog:
         self._bound: float | None = None
 
     def tell(self, position: int, objective: int | None = None, bound: int | None = None) -> None:
-        """Report a better answer or bound of a tuple position, as integers of its objective; what is no news is dropped.
+        """Report a better answer or bound of a tuple position, as integers of its objective; None: no news of that.
 
-        None: no news of that.
+        What is no better than before is dropped.
         """
         call = self._request.on_progress
         if call is None:

@@ -1,6 +1,6 @@
 """The compiled model: cells, their exact evaluation, the policy. It knows no spec and no engine."""
 
-from rebalancer.model.builder import METRICS, Amount, ModelBuilder
+from rebalancer.model.builder import METRICS, ModelBuilder
 from rebalancer.model.cells import (
     Cells,
     Extremum,
@@ -20,6 +20,7 @@ from rebalancer.model.grid import Grid, GridTooLarge
 from rebalancer.model.model import ConstraintCells, GoalCells, Model, Position, Score, assemble
 from rebalancer.model.param import Param
 from rebalancer.model.policy import Component, HardCells
+from rebalancer.model.units import Amount
 
 __all__ = [
     "METRICS",

@@ -109,6 +109,7 @@ class Function(str, Enum):
     SQUARE = "square"  # round(x² / divisor)
     CEIL = "ceil"  # ⌈x / divisor⌉
     MOD = "mod"  # the remainder of x / divisor, 0 or more
+    RAISE = "raise"  # ⌈x / divisor⌉, the same quantity in coarser units: what is above 0 stays above 0
     ROUND = "round"  # ⌊x / divisor + 1/2⌋, the same quantity in coarser units
 
 
@@ -141,7 +142,7 @@ class Map(Cells):
         Integers; ``exact_const`` is the true value.
     function : Function
     divisor : Grid
-        Of SQUARE, CEIL, MOD and ROUND; 1 otherwise.
+        Of SQUARE, CEIL, MOD, RAISE and ROUND; 1 otherwise.
     x_unit : Fraction
         True value of x = 1; x_low and x_high bound x.
     """

@@ -19,6 +19,7 @@ from rebalancer.model.units import (
     EXACT_LIMIT,
     PRODUCT_LIMIT,
     ROUNDED_LIMIT,
+    SCALAR_LIMIT,
     SQUARE_LIMIT,
     Amount,
     as_param,
@@ -145,8 +146,10 @@ class Combining(Formulas):
             cells if cells.unit == unit else self._map(Function.IDENTITY, [(cells, 1)], 0, EXACT_LIMIT, finest=unit)
             for cells in sources
         )
-        if any(cells.unit != same[0].unit for cells in same):
-            raise ValueError("extremes need cells of one unit")
+        if any(cells.unit != same[0].unit for cells in same):  # no common unit is fine enough for all
+            size = max(cells.largest * cells.unit for cells in sources)
+            unit = Fraction(2) ** (math.ceil(log2(size)) - SCALAR_LIMIT.bit_length() + 1)
+            same = tuple(self.raised(cells, unit) for cells in sources)
         pick = min if smallest else max
         return self._add(
             Extremum(

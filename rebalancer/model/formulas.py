@@ -78,7 +78,7 @@ class Formulas:
         divisor = max(1, extremes(cells.divisor)[0])
         if cells.function is Function.SQUARE:
             x *= max(abs(cells.x_low), abs(cells.x_high))
-        if cells.function is Function.CEIL:
+        if cells.function in (Function.CEIL, Function.RAISE):
             return [x // divisor + cells.groups * cells.items]
         if cells.function is Function.MOD:
             return [x if cells.x_low >= 0 else cells.groups * cells.items * cells.largest]
@@ -166,10 +166,26 @@ class Formulas:
             function, groups, items, integer_terms, integer_const, offset, unit, low, high, error, divisor
         )
 
+    def raised(self, x: Cells, unit: Fraction) -> Cells:
+        """Return x as multiples of ``unit``, rounded up, so that what is above 0 stays above 0."""
+        if x.largest > SCALAR_LIMIT:
+            coarse = 2 ** math.ceil(math.log2(x.largest / SCALAR_LIMIT))
+            x = self._map(Function.RAISE, [(x, 1)], 0, EXACT_LIMIT, Param.constant(coarse * x.unit))
+        ratio = x.unit / unit
+        up, down = nearest_ratio(ratio, max(1, math.floor(2**60 / max(1, x.largest))))
+        y = self._map(Function.RAISE, [(x, up)], 0, 2**61, Param.constant(down * x.unit))
+        error = x.error + unit + abs(ratio - Fraction(up, down)) * x.largest * unit
+        terms = (Term(y, Grid.constant(1, 1, 1), Param.constant(Fraction(1, up))),)
+        none = Param.constant(0)
+        return self._finish(
+            Function.IDENTITY, x.groups, x.items, terms, none.grid, none, unit, y.low, y.high, error, None
+        )
+
     def _scalar(self, given: list[tuple[Cells, Param]], offset: Param) -> Cells:
         """Return one linear form of single cells that have no common unit.
 
-        Each is rounded to it as a whole, ``round(x · p/q)``, so the error is a share of the unit and not of each coefficient, however different the cells' ranges are.
+        Each is rounded to it as a whole, ``round(x · p/q)``, so the error is a share of the unit and not of each
+        coefficient, however different the cells' ranges are.
         """
         given = [(self.rounded(cells, SCALAR_LIMIT), coef) for cells, coef in given]
         unit = Fraction(2) ** (math.ceil(log2(size_of(given, offset))) - SCALED_LIMIT.bit_length() + 1)
@@ -237,16 +253,18 @@ class Formulas:
             assert divisor is not None
             by = divisor.in_units(unit, "nearest", high + 1 if low >= 0 else None).map(lambda v: np.maximum(v, 1))
             low, high = 0, extremes(by)[1] - 1
-        elif function in (Function.CEIL, Function.ROUND):
+        elif function in (Function.CEIL, Function.RAISE, Function.ROUND):
             assert divisor is not None
-            beyond = max(abs(low), abs(high)) + 1  # every larger divisor gives the same
+            # every larger divisor gives the same
+            beyond = (2 if function is Function.ROUND else 1) * max(abs(low), abs(high)) + 1
             by = divisor.in_units(unit, "nearest", beyond).map(lambda v: np.clip(v, 1, beyond))
             least = extremes(by)[0]
             low, high = min(0, low // least), max(0, -(-high // least))
             if function is Function.CEIL:
                 unit, error = Fraction(1), Fraction(0)
             else:
-                unit, error = unit * least, error + unit * least / 2
+                share = 1 if function is Function.RAISE else Fraction(1, 2)
+                unit, error = unit * least, error + unit * least * share
         return self._add(
             Map(
                 len(self.cells),

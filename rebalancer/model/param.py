@@ -134,7 +134,8 @@ class Param:
     def in_units(self, unit: Fraction, rounding: str, most: int | None = None) -> Grid:
         """Return the parameter as int64 multiples of ``unit``.
 
-        Exact where the unit divides it, else rounded "up" or to the "nearest". What is larger than ``most`` becomes that.
+        Exact where the unit divides it, else rounded "up" or to the "nearest". What is larger than ``most`` becomes
+        that.
         """
         if self.is_zero:
             return self.grid.astype(np.int64)

@@ -17,7 +17,6 @@ from rebalancer.model.param import Param
 from rebalancer.problem import Names
 from rebalancer.problem.numbers import IntArray
 
-
 #: The weight of cells that count as they are.
 ONE = Param.constant(1)
 

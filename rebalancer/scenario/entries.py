@@ -162,7 +162,10 @@ class _Entry:
                 )
                 self._report("two-specs", message, typed, value=typed)
         if specs:
-            return specs[0], registry.canonical_key(specs[0]), beside
+            key = registry.canonical_key(specs[0])
+            if field_key(specs[0]) != key:
+                self.document.renamed[(*self.path, key)] = specs[0]
+            return specs[0], key, beside
         return self._misspelt(content, known, options)
 
     def _misspelt(
@@ -180,6 +183,10 @@ class _Entry:
             return None
         typed = (mappings or strangers)[0]
         meant = registry.canonical_key(typed)
+        missing = registry.unloadable().get(meant)
+        if missing is not None:
+            self._report("unloadable-spec", f"there is no spec '{typed}': {missing}", typed, value=typed)
+            return None
         close = nearest(meant, known)
         hint = f"; did you mean '{close}'?" if close else f"; there is {', '.join(known)}"
         self._report("unknown-spec", f"unknown spec '{typed}'{hint}", typed, value=typed, suggestion=close)
@@ -228,11 +235,7 @@ class _Entry:
             message = f"expected the fields of {key}, such as '{key}: {{{example}: …}}', got {shown(body)}"
             self._report("wrong-type", message, key, value=body)
             return None
-        fields = dict(body)
-        if "specs" in fields and "generic_specs" in kind.model_fields:
-            fields["generic_specs"] = fields.pop("specs")  # what Rebalancer calls genericSpecs
-            self.document.renamed[(*path, "generic_specs")] = "specs"
-        settled = settle(kind, fields, path, key, dict(self._misplaced(kind)))
+        settled = settle(kind, dict(body), path, key, dict(self._misplaced(kind)))
         self.document.renamed.update(settled.renamed)
         self._add(settled.faults)
         spec: Spec | None = settled.value

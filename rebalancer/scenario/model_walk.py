@@ -10,6 +10,8 @@ from pydantic import AliasChoices, BaseModel
 
 from rebalancer.problem import Path
 from rebalancer.scenario.document import field_key
+from rebalancer.specs import registry
+from rebalancer.specs.base import Spec
 
 
 def model_at(annotation: Any, loc: Path) -> type[BaseModel] | None:
@@ -24,6 +26,12 @@ def type_at(annotation: Any, loc: Path) -> Any:
     """Return the bare type at a place inside a type."""
     current = bare(annotation)
     for step in loc:
+        if current is Spec:  # a spec nested in another stands under its key
+            key = registry.canonical_key(str(step))
+            if key not in registry.keys():  # noqa: SIM118 - not a mapping
+                return None
+            current = registry.get(key)
+            continue
         if isinstance(current, type) and issubclass(current, BaseModel):
             name = field_named(current, str(step))
             if name is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -33,14 +33,9 @@ def json_schema() -> dict[str, Any]:
     """
     specs = {key: registry.get(key) for key in registry.keys()}  # noqa: SIM118 - not a mapping
     models: list[type[BaseModel]] = [ScenarioFile, ConstraintOptions, GoalOptions, LongAmounts, DynamicAmounts, Limit]
-    pairs = [(model, "validation") for model in (*models, *specs.values())]
-    known = {found.__name__: found for model in (*models, *specs.values()) for found in _models(model)}
-    _, generated = models_json_schema(pairs, by_alias=False, ref_template=_REF)  # type: ignore[arg-type]
-    definitions: dict[str, Any] = {
-        name: _adapted(schema, known.get(name)) for name, schema in generated["$defs"].items()
-    }
-    constraints = {key: spec for key, spec in specs.items() if spec.is_constraint()}
-    goals = {key: spec for key, spec in specs.items() if spec.is_goal()}
+    definitions, name_of = _definitions([*models, *specs.values()])
+    constraints = {key: name_of[spec] for key, spec in specs.items() if spec.is_constraint()}
+    goals = {key: name_of[spec] for key, spec in specs.items() if spec.is_goal()}
     definitions["Constraint"] = _entry(definitions.pop("ConstraintOptions"), constraints, definitions)
     definitions["Goal"] = _entry(definitions.pop("GoalOptions"), goals, definitions)
     root = definitions.pop("ScenarioFile")
@@ -54,6 +49,33 @@ def json_schema() -> dict[str, Any]:
         **{key: value for key, value in root.items() if key != "title"},
         "definitions": definitions,
     }
+
+
+def spec_schema(spec: type[Spec]) -> dict[str, Any]:
+    """Return the schema of one spec's fields."""
+    definitions, name_of = _definitions([spec])
+    body = definitions.pop(name_of[spec])
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": spec.key,
+        **{key: value for key, value in body.items() if key != "title"},
+        **({"definitions": definitions} if definitions else {}),
+    }
+
+
+def _definitions(models: Iterable[type[BaseModel]]) -> tuple[dict[str, Any], dict[type[BaseModel], str]]:
+    """Return the schema of each of some models and of all models in them, and under which name each is found.
+
+    Usually the name of the class; classes of the same name are told apart by their modules.
+    """
+    every = dict.fromkeys(found for model in models for found in _models(model))
+    pairs = [(model, "validation") for model in every]
+    references, generated = models_json_schema(pairs, by_alias=False, ref_template=_REF)  # type: ignore[arg-type]
+    start = len(_REF.format(model=""))
+    name_of = {model: references[model, "validation"]["$ref"][start:] for model in every}
+    model_of = {name: model for model, name in name_of.items()}
+    definitions = {name: _adapted(schema, model_of.get(name)) for name, schema in generated["$defs"].items()}
+    return definitions, name_of
 
 
 def _list_of(definition: str, section: dict[str, Any]) -> dict[str, Any]:
@@ -71,12 +93,12 @@ def _dimensions(section: dict[str, Any]) -> dict[str, Any]:
     return {"description": section.get("description", ""), "type": ["object", "null"], "additionalProperties": place}
 
 
-def _entry(options: dict[str, Any], specs: dict[str, type[Spec]], definitions: dict[str, Any]) -> dict[str, Any]:
+def _entry(options: dict[str, Any], specs: dict[str, str], definitions: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a constraint or goal: one spec, under any of its spellings, and what stands beside it."""
     properties, patterns = dict(options["properties"]), dict(options.get("patternProperties", {}))
-    for key, spec in specs.items():
-        reference = {"$ref": _REF.format(model=spec.__name__)}
-        definition = definitions[spec.__name__]
+    for key, name in specs.items():
+        reference = {"$ref": _REF.format(model=name)}
+        definition = definitions[name]
         body = (
             reference
             if definition.get("required") or definition.get("allOf")

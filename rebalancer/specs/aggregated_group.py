@@ -58,9 +58,9 @@ class AggregatedGroupSpec(Spec):
 
     scope: ScopeName = Field(description="Scope whose items are bounded.")
     partition_name: PartitionName = Field(description="The groups.", validation_alias=PARTITION_ALIASES)
-    dimension: DimensionOrCount = Field("", description="What is aggregated; empty: 1 per object.")
+    dimension: DimensionOrCount = Field("", description="What is aggregated; empty: 1 per object; no vectors.")
     limit: Annotated[Limit, *limit_field("ABSOLUTE", 1, items=True, raw=True)] = Field(
-        Limit(), description="The bound of each item."
+        Limit(), description="The bound of each item, a plain amount."
     )
     within_group_aggregation_type: Aggregation = Field(Aggregation.SUM, description="Over the objects of a group.")
     group_aggregation_type: Aggregation = Field(Aggregation.MAX, description="Over the groups in a container.")

@@ -16,7 +16,7 @@ from rebalancer.model.param import fraction_sum
 from rebalancer.problem import Fault
 from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.base import Definition, Spec
-from rebalancer.specs.checks import zero_capacity_warnings
+from rebalancer.specs.checks import vector_faults, zero_capacity_warnings
 from rebalancer.specs.fields import DimensionName, Flag, ItemFilter, ItemName, Name, Number, Ref, ScopeName, exact
 from rebalancer.specs.limits import capacities, kept_items, mean
 
@@ -80,6 +80,9 @@ class BalanceSpec(Spec):
     - LEGACY ``max(0, max z) + 0.001/n · Σ max(0, z)`` with ``z = u/average − upper_bound`` and the average ``ΣU/Σc``
       of the start; where that is 0 the goal is the constant ``−upper_bound``.
 
+    With balance_metric CAPACITY_PER_ITEM, ``u = U / max(1, number of objects)``: what the objects of an item use on
+    average. Capacities then do not matter, and the average is the mean of ``u``, never a constant.
+
     Unplaced objects count in no item. While some objects start unplaced, the average grows as they are placed.
     """
 
@@ -108,19 +111,30 @@ class BalanceSpec(Spec):
     ignore_upper_bound_for_ideal_with_abs_or_rel_bound_types: Flag = Field(
         True, description="IDEAL uses the bound only with RELATIVE_UTIL; set to false to use it always."
     )
-    balance_metric: BalanceMetric = Field(BalanceMetric.RELATIVE_UTIL, description="What is balanced: the utilization.")
+    balance_metric: BalanceMetric = Field(
+        BalanceMetric.RELATIVE_UTIL,
+        description="RELATIVE_UTIL: amounts relative to capacity; CAPACITY_PER_ITEM: to how many objects there are.",
+    )
     capacity_per_item_count_dimension: Annotated[Name | None, Ref("dimension")] = Field(
-        None, description="Belongs to the metric CAPACITY_PER_ITEM, which is not offered."
+        None, description="With CAPACITY_PER_ITEM: what counts the objects; left out: 1 each; no vectors."
     )
 
     def goal(self, model: ModelBuilder) -> Cells:
         problem = model.problem
         offered = capacities(problem, self.dimension, self.scope)[1]
+        if self._per_item:
+            offered = [Fraction(1)] * len(offered)
         kept = [item for item in kept_items(problem.scopes[self.scope].items, self.filter).tolist() if offered[item]]
         if not kept:
             return model.linear([])
         items = np.array(kept, np.int64)
         amount = model.amount(self.scope, self.dimension, self.definition.value, items=items)
+        if self._per_item:
+            count = model.amount(
+                self.scope, self.capacity_per_item_count_dimension or "", self.definition.value, items=items
+            )
+            beyond_one = model.hinge(model.linear([(count, 1)], -1))
+            amount = model.ratio(amount, model.linear([(beyond_one, 1)], 1))
         utilization = _Utilization(model, amount, tuple(offered[item] for item in kept))
         if self.formula is BalanceFormula.LEGACY:
             return self._legacy(utilization)
@@ -140,8 +154,15 @@ class BalanceSpec(Spec):
 
     # -- the parts ----------------------------------------------------------------------------------------------------
 
+    @property
+    def _per_item(self) -> bool:
+        """Whether amounts are relative to counts instead of capacities."""
+        return self.balance_metric is BalanceMetric.CAPACITY_PER_ITEM
+
     def _average(self, utilization: _Utilization, kept: IntArray, offered: list[Fraction]) -> Fraction | Cells:
         """Return the average utilization: a number where it is constant, else a cell."""
+        if self._per_item:
+            return utilization.average(False)
         problem = utilization.model.problem
         scope = problem.scopes[self.scope]
         settled = (
@@ -203,27 +224,22 @@ class BalanceSpec(Spec):
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
         yield from super().faults(problem)
-        if self.balance_metric is BalanceMetric.CAPACITY_PER_ITEM:
-            message = "the metric CAPACITY_PER_ITEM is not offered; balance has RELATIVE_UTIL"
-            yield Fault(
-                "unsupported-field",
-                message,
-                ("balance_metric",),
-                self.balance_metric.value,
-                BalanceMetric.RELATIVE_UTIL.value,
-            )
-        if self.capacity_per_item_count_dimension is not None:
-            message = (
-                "'capacity_per_item_count_dimension' belongs to the metric CAPACITY_PER_ITEM, which is not offered"
-            )
-            yield Fault(
-                "unsupported-field",
-                message,
-                ("capacity_per_item_count_dimension",),
-                self.capacity_per_item_count_dimension,
-            )
+        if self._per_item:
+            yield from self._per_item_faults(problem)
+        elif self.capacity_per_item_count_dimension is not None:
+            field = "capacity_per_item_count_dimension"
+            message = f"'{field}' needs 'balance_metric: {BalanceMetric.CAPACITY_PER_ITEM.value}'"
+            yield Fault("unsupported-field", message, (field,), self.capacity_per_item_count_dimension)
         if self.formula is BalanceFormula.LEGACY:
             yield from self._legacy_faults()
+
+    def _per_item_faults(self, problem: Problem) -> Iterator[Fault]:
+        if self.formula in (BalanceFormula.IDEAL, BalanceFormula.LEGACY):
+            message = f"the metric {self.balance_metric.value} does not go with the formula {self.formula.value}"
+            yield Fault("unsupported-field", message, ("formula",), self.formula.value, BalanceFormula.LINEAR.value)
+        counted = self.capacity_per_item_count_dimension
+        if counted is not None and counted in problem.dimension_names():
+            yield from vector_faults(problem, self.key, "capacity_per_item_count_dimension", counted)
 
     def _legacy_faults(self) -> Iterator[Fault]:
         needed = {
@@ -251,7 +267,13 @@ class BalanceSpec(Spec):
 
     def warnings(self, problem: Problem) -> Iterator[Fault]:
         yield from super().warnings(problem)
-        yield from zero_capacity_warnings(problem, self.scope, self.dimension, self.filter, "balance leaves it out")
+        if self._per_item:
+            for field in ("fix_average_to_initial", "include_in_initial_average", "use_legacy_average"):
+                if getattr(self, field):
+                    message = f"'{field}' has no effect with the metric {self.balance_metric.value}: the average moves"
+                    yield Fault("no-effect", message, (field,), getattr(self, field))
+        else:
+            yield from zero_capacity_warnings(problem, self.scope, self.dimension, self.filter, "balance leaves it out")
         ignored = (BalanceFormula.IDEAL, BalanceFormula.RELATIVE_UTIL_VARIANCE)
         if self.soft_upper_bound is not None and self.formula in ignored:
             message = f"'soft_upper_bound' has no effect with the formula {self.formula.value}"

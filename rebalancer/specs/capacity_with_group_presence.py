@@ -125,7 +125,7 @@ class CapacityWithGroupPresenceSpec(Spec):
 
     scope: ScopeName = Field(description="Scope whose items are bounded.")
     partition_name: PartitionName = Field(description="The groups.", validation_alias=PARTITION_ALIASES)
-    dimension: DimensionName = Field(description="What is summed.")
+    dimension: DimensionName = Field(description="What is summed; no vectors, no negative values.")
     group_to_presence_weight: Annotated[Limit, *_CHARGE] = Field(
         Limit(), description="What a group is charged at least where it is present; ABSOLUTE only."
     )
@@ -147,7 +147,8 @@ class CapacityWithGroupPresenceSpec(Spec):
         None, description="Finer scope, nested in the spec's, in whose items charges are made."
     )
     aggregation_partition: Annotated[Name | None, Ref("partition")] = Field(
-        None, description="Finer partition, nested in the spec's, for whose groups charges are made."
+        None,
+        description="Finer partition, nested in the spec's, whose groups are charged; PER_GROUP_AND_SCOPE_ITEM only.",
     )
     group_to_extra_additive_penalty: Annotated[
         Limit,
@@ -162,7 +163,10 @@ class CapacityWithGroupPresenceSpec(Spec):
             types=("ABSOLUTE",),
         ),
     ] = Field(Limit(), description="No effect: only steers Rebalancer's own search.")
-    intent: PresenceIntent = Field(PresenceIntent.PER_SCOPE_ITEM, description="What a limit bounds.")
+    intent: PresenceIntent = Field(
+        PresenceIntent.PER_SCOPE_ITEM,
+        description="What a limit bounds: the charges of all groups together, or of each group.",
+    )
     continuous_penalty_type: ContinuousPenaltyType = Field(
         ContinuousPenaltyType.NORMALIZED_CONTINUOUS_UTILIZATION,
         description="No effect: only steers Rebalancer's own search.",

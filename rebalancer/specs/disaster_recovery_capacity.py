@@ -48,7 +48,7 @@ class DisasterRecoveryCapacitySpec(Spec):
     key: ClassVar[str] = "disaster_recovery_capacity"
 
     scope: ScopeName = Field(description="Scope whose items fail, and whose capacities count.")
-    dimension: DimensionName = Field(description="What objects use, and items offer.")
+    dimension: DimensionName = Field(description="What objects use, and items offer; dynamic only on the same scope.")
     primary_to_set_of_secondary_objects: Mapping[ObjectName, tuple[ObjectName, ...]] = Field(
         description="Primary to its secondaries, in the order in which they take over."
     )

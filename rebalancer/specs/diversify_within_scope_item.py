@@ -47,7 +47,7 @@ class DiversifyWithinScopeItemSpec(Spec):
 
     scope: ScopeName = Field(description="Scope of the items.")
     partition_name: PartitionName = Field(description="The groups.", validation_alias=PARTITION_ALIASES)
-    dimension: DimensionName = Field(description="What is summed.")
+    dimension: DimensionName = Field(description="What is summed; no vectors, no negative values.")
     group_to_limit: Annotated[Limit, *limit_field("RELATIVE", 1, items=True, groups=True, pairs=True)] = Field(
         Limit(), description="Up to this much of an item a group pays nothing; RELATIVE: times the item's capacity."
     )

@@ -44,7 +44,7 @@ class ExclusiveGroupsSpec(Spec):
 
     scope: ScopeName = Field(description="Scope of the items.")
     partition_name: PartitionName = Field(description="The groups.", validation_alias=PARTITION_ALIASES)
-    dimension: DimensionName = Field(description="What is summed.")
+    dimension: DimensionName = Field(description="What is summed; no vectors, no negative values.")
 
     def goal(self, model: ModelBuilder) -> Cells:
         return model.linear([(model.total(part.cells, part.weight), 1) for part in self.components(model)])

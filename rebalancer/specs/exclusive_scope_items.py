@@ -76,7 +76,9 @@ class ExclusiveScopeItemsSpec(Spec):
     key: ClassVar[str] = "exclusive_scope_items"
 
     scope: ScopeName = Field(description="Scope of the items.")
-    dimension: DimensionName = Field(description="An item is in use where its amount of this is above 0.")
+    dimension: DimensionName = Field(
+        description="An item is in use where its amount of this is above 0; no negative values."
+    )
     conflict_info_list: tuple[ConflictInfo, ...] = Field(description="Which items conflict.")
     scope_item_weights: Mapping[ItemName, Number] = Field(
         {}, description="With AGGRESSIVE_PACKING: how much an item counts; 1 where left out."

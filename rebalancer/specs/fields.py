@@ -182,6 +182,8 @@ def limit_field(
     defaults = {"type": type, "global_limit": value, "is_default_limit_unbounded": unbounded}
 
     def complete(given: Any) -> Any:
+        if given is None:
+            return None  # an optional limit that is not there; any other says that it is missing
         if isinstance(given, Limit):
             return given.model_copy(
                 update={

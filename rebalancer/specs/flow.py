@@ -73,13 +73,15 @@ class FlowSpec(Spec):
     key: ClassVar[str] = "flow"
 
     scope: ScopeName = Field(description="Scope of the items.")
-    dimension: DimensionOrCount = Field("", description="What flows; empty: 1 per pair.")
+    dimension: DimensionOrCount = Field(
+        "", description="What flows, an amount of the sender; empty: 1 per pair; no vectors, nothing dynamic."
+    )
     bound: FlowBound = Field(FlowBound.UPPER, description="UPPER: at most the limit; LOWER: at least.")
     pairs: tuple[FlowPair, ...] = Field(description="Which object sends to which.")
-    limit: Annotated[Limit, *limit_field("ABSOLUTE", 0, **_BETWEEN)] = Field(  # type: ignore[arg-type]
+    limit: Annotated[Limit, *limit_field("ABSOLUTE", 0, **_BETWEEN)] = Field(
         Limit(), description="By source item; group_limits by destination item."
     )
-    coefficients: Annotated[Limit, *limit_field("ABSOLUTE", 1, **_BETWEEN)] = Field(  # type: ignore[arg-type]
+    coefficients: Annotated[Limit, *limit_field("ABSOLUTE", 1, **_BETWEEN)] = Field(
         Limit(), description="What the excess is multiplied by; looked up like the limit."
     )
     source_filter: ItemFilter = Field(None, description="Which items flows start in.")

@@ -61,7 +61,7 @@ class GroupAssignmentAffinitiesSpec(Spec):
 
     scope: ScopeName = Field(description="Scope of the items.")
     partition_name: PartitionName = Field(description="The groups.", validation_alias=PARTITION_ALIASES)
-    dimension: DimensionName = Field(description="What is summed.")
+    dimension: DimensionName = Field(description="What is summed; no vectors.")
     affinities: tuple[GroupAssignmentAffinity, ...] = Field(description="Which groups belong where, and how much.")
 
     def goal(self, model: ModelBuilder) -> Cells:

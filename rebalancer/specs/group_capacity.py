@@ -93,13 +93,10 @@ class GroupCapacitySpec(Spec):
         UtilType.LINEAR,
         description="LINEAR: the count; STEP: whether there is any; STEP_MOD_K: whether it is no multiple of bundles.",
     )
-    bundle_config: (
-        Annotated[
-            Limit,
-            *limit_field("ABSOLUTE", 1, items=True, groups=True, pairs=True, partition="parts", types=("ABSOLUTE",)),
-        ]
-        | None
-    ) = Field(
+    bundle_config: Annotated[
+        Limit | None,
+        *limit_field("ABSOLUTE", 1, items=True, groups=True, pairs=True, partition="parts", types=("ABSOLUTE",)),
+    ] = Field(
         None, description="With STEP_MOD_K: the bundle size, by part and scope item; ABSOLUTE, whole numbers above 0."
     )
 

@@ -87,9 +87,9 @@ class GroupCountSpec(Spec):
 
     scope: ScopeName = Field(description="Scope whose items are bounded.")
     partition_name: PartitionName = Field(description="The groups.", validation_alias=PARTITION_ALIASES)
-    dimension: DimensionOrCount = Field("", description="What is summed; empty: the number of objects.")
+    dimension: DimensionOrCount = Field("", description="What is summed; empty: the number of objects; no vectors.")
     definition: Literal[Definition.AFTER, Definition.DURING, Definition.DURING_AND_AFTER, Definition.STAYED] = Field(
-        Definition.AFTER, description="Which objects count."
+        Definition.AFTER, description="Which objects count; STAYED: who was there and still is."
     )
     bound: GroupBound = Field(
         GroupBound.MAX,

@@ -47,7 +47,9 @@ class GroupDiversitySpec(Spec):
 
     scope: ScopeName = Field(description="Scope whose items are bounded.")
     partition_name: PartitionName = Field(description="The groups.", validation_alias=PARTITION_ALIASES)
-    dimension: DimensionName = Field(description="A group is in an item where its amount of this is above 0.")
+    dimension: DimensionName = Field(
+        description="A group is in an item where its amount of this is above 0; no vectors."
+    )
     limit: Annotated[Limit, *limit_field("ABSOLUTE", 1, items=True, raw=True)] = Field(
         Limit(), description="How many groups, by scope item."
     )

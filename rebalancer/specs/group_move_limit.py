@@ -62,7 +62,7 @@ class GroupMoveLimitSpec(Spec):
         Filter | None, FilterRule(FilterType.SCOPE_ITEM, "=container")
     ] = Field(None, description="Only moves to these containers count.")
     dimension: Annotated[Name | None, Ref("dimension", empty=True)] = Field(
-        None, description="What a move counts; left out or empty: 1 per object."
+        None, description="What a move counts; left out or empty: 1 per object; no vectors, no negative values."
     )
 
     def components(self, model: ModelBuilder) -> list[Component]:

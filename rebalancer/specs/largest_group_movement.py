@@ -39,7 +39,9 @@ class LargestGroupMovementSpec(Spec):
 
     partition_name: PartitionName = Field(description="The groups.", validation_alias=PARTITION_ALIASES)
     scope: ScopeOrContainer = Field("", description="Where a move is a change of scope item; empty: the containers.")
-    dimension: DimensionOrCount = Field("", description="What a move counts; empty: 1 per object.")
+    dimension: DimensionOrCount = Field(
+        "", description="What a move counts; empty: 1 per object; no vectors, nothing dynamic."
+    )
 
     def goal(self, model: ModelBuilder) -> Cells:
         problem = model.problem

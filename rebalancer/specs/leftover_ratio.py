@@ -47,9 +47,9 @@ class LeftoverRatioSpec(Spec):
     key: ClassVar[str] = "leftover_ratio"
 
     scope: ScopeName = Field(description="Scope whose items are looked at.")
-    dimension: DimensionOrCount = Field(description="What is free; empty: the number of objects.")
+    dimension: DimensionOrCount = Field(description="What is free; empty: the number of objects; no vectors.")
     other_dimension: DimensionOrCount = Field(
-        description="What should be free beside it; empty: the number of objects."
+        description="What should be free beside it; empty: the number of objects; no vectors."
     )
     target: Number = Field(1, description="How much of the other dimension each free unit asks for.")
     filter: ItemFilter = Field(None, description="Which scope items.")

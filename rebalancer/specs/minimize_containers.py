@@ -42,7 +42,9 @@ class MinimizeContainersSpec(Spec):
     key: ClassVar[str] = "minimize_containers"
 
     scope: ScopeName = Field(description="Scope whose items are emptied.")
-    dimension: DimensionName = Field(description="An item is in use where its amount of this is above 0.")
+    dimension: DimensionName = Field(
+        description="An item is in use where its amount of this is above 0; not dynamic, no negative values."
+    )
     container_costs: Mapping[ItemName, Number] = Field({}, description="What using an item costs; 1 where left out.")
     max_free_limit: Whole | None = Field(None, description="More empty items than this are worth nothing.")
     filter: ItemFilter = Field(None, description="Which scope items.")

@@ -78,7 +78,7 @@ class NestedScopeLimitSpec(Spec):
 
 
 def _outer(problem: Problem, inner: str, outer: str) -> IntArray:
-    """Return the outer item of each inner one: -1 for none, -2 for several; containers in no outer item do not matter."""
+    """Return the outer item of each inner one: -1 for none, -2 for several. Containers outside do not matter."""
     inside, around = problem.scopes[inner].item_of[:-1], problem.scopes[outer].item_of[:-1]
     known = (inside >= 0) & (around >= 0)
     out = np.full(len(problem.scopes[inner].items), -1, np.int64)

@@ -32,7 +32,8 @@ class PlacedSpec(Spec):
     key: ClassVar[str] = "placed"
 
     objects: tuple[ObjectName, ...] | None = Field(
-        None, description="Only these must be placed; all objects where left out."
+        None,
+        description="Only these must be placed; all objects where left out; the others may be left out or taken out.",
     )
 
     def components(self, model: ModelBuilder) -> list[Component]:

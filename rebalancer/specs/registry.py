@@ -5,8 +5,14 @@ Users add their own with `register` or the entry-point group ``rebalancer.specs`
 
 from __future__ import annotations
 
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import fields
 from importlib import import_module
 from importlib.metadata import entry_points
+from types import ModuleType
+from typing import TypeVar
 
 from pydantic.alias_generators import to_camel, to_snake
 
@@ -41,6 +47,8 @@ BUILT_IN = {
     "items_affinity": "rebalancer.specs.items_affinity:ItemsAffinitySpec",
     "largest_group_movement": "rebalancer.specs.largest_group_movement:LargestGroupMovementSpec",
     "leftover_ratio": "rebalancer.specs.leftover_ratio:LeftoverRatioSpec",
+    "logical_and": "rebalancer.specs.logical_and:LogicalAndSpec",
+    "logical_or": "rebalancer.specs.logical_or:LogicalOrSpec",
     "maximize_allocation": "rebalancer.specs.maximize_allocation:MaximizeAllocationSpec",
     "minimize_containers": "rebalancer.specs.minimize_containers:MinimizeContainersSpec",
     "minimize_movement": "rebalancer.specs.minimize_movement:MinimizeMovementSpec",
@@ -65,24 +73,73 @@ BUILT_IN = {
     "working_set": "rebalancer.specs.working_set:WorkingSetSpec",
 }
 
+#: What a key looks like.
+_KEY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+_SpecClass = TypeVar("_SpecClass", bound=type[Spec])
+
+_log = logging.getLogger(__name__)
+
 _registered: dict[str, type[Spec]] = {}
+#: Name of an entry point, as a key -> why its spec is not there.
+_unloadable: dict[str, str] = {}
+_entry_points_loaded = False
 
 
-def register(spec: type[Spec]) -> type[Spec]:
+def register(spec: _SpecClass) -> _SpecClass:
     """Add a spec class of one's own; usable as a decorator.
+
+    Parameters
+    ----------
+    spec : subclass of Spec
+        With a ``key`` in snake_case, and ``goal``, ``components`` or both. A class of the main module (a notebook, a
+        script) that is defined again replaces the earlier one.
 
     Raises
     ------
+    TypeError
+        Not a subclass of Spec.
     ValueError
-        The class has no key, or the key is taken by another class.
+        The key is missing, not in snake_case or taken, or the spec is neither a goal nor a constraint.
     """
-    if not spec.key:
-        raise ValueError(f"{spec.__name__} has no key")
-    taken = _registered.get(spec.key)
-    if spec.key in BUILT_IN or (taken is not None and taken is not spec):
-        raise ValueError(f"the spec key '{spec.key}' is taken")
-    _registered[spec.key] = spec
+    if not (isinstance(spec, type) and issubclass(spec, Spec)):
+        hint = f"; register the class {type(spec).__name__} itself" if isinstance(spec, Spec) else ""
+        raise TypeError(f"expected a subclass of Spec to register, got {spec!r}{hint}")
+    known: type[Spec] = spec
+    name, key = known.__name__, known.key
+    if not key:
+        what = f"the key of {name} is a field" if "key" in known.model_fields else f"{name} has no key"
+        raise ValueError(f"{what}; write in its body: key: ClassVar[str] = '{_plain(name)}'")
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"the key of {name} must be in snake_case, such as '{_plain(name)}', got '{key}'")
+    if key in _beside():
+        raise ValueError(f"the key '{key}' of {name} is what scenarios write beside a spec; choose another one")
+    taken = _taken(known)
+    if taken is not None:
+        raise ValueError(f"the key '{key}' of {name} is taken by {taken}")
+    if not (known.is_goal() or known.is_constraint()):
+        raise ValueError(f"{name} has neither goal(model) nor components(model): it can be neither goal nor constraint")
+    _registered[key] = known
     return spec
+
+
+def _beside() -> set[str]:
+    """Return what may stand beside a spec in a file, and is therefore no key."""
+    from rebalancer.specs.entries import Constraint, Goal
+
+    return {part.name for entry in (Goal, Constraint) for part in fields(entry)}
+
+
+def _taken(spec: type[Spec]) -> str | None:
+    """Return which other class has the key of a spec, or one that files cannot tell from it."""
+    plain = _plain(spec.key)
+    if plain in BUILT_IN:
+        return BUILT_IN[plain]
+    for key, other in _registered.items():
+        again = other.__module__ == spec.__module__ == "__main__" and other.__qualname__ == spec.__qualname__
+        if _plain(key) == plain and other is not spec and not again:
+            return f"{other.__module__}:{other.__qualname__}"
+    return None
 
 
 def keys() -> list[str]:
@@ -107,11 +164,20 @@ def get(key: str) -> type[Spec]:
     return _registered[key]
 
 
-def canonical_key(text: str) -> str:
-    """Return the key that a name in a file means.
+def unloadable() -> Mapping[str, str]:
+    """Return the entry points that could not be loaded: name, as a key, and why."""
+    _load_entry_points()
+    return _unloadable
 
-    ``groupCount``, ``groupCountSpec`` and ``GroupCountSpec`` are ``group_count``.
-    """
+
+def canonical_key(text: str) -> str:
+    """Return the key that a name means: ``groupCount``, ``group_count_spec`` and ``GroupCountSpec`` are group_count."""
+    plain = _plain(text)
+    return next((key for key in _registered if _plain(key) == plain), plain)
+
+
+def _plain(text: str) -> str:
+    """Return a key or a class name in the one form in which they are compared."""
     for tail in ("Spec", "_spec"):
         if text.endswith(tail) and len(text) > len(tail):
             text = text[: -len(tail)]
@@ -123,12 +189,23 @@ def file_key(key: str) -> str:
     return to_camel(key)
 
 
-_entry_points_loaded = False
-
-
 def _load_entry_points() -> None:
+    """Register what installed distributions offer: spec classes, or modules that register theirs.
+
+    One that fails is logged and kept in `unloadable`; it breaks no other.
+    """
     global _entry_points_loaded
-    if not _entry_points_loaded:
-        _entry_points_loaded = True
-        for point in entry_points(group="rebalancer.specs"):
-            register(point.load())
+    if _entry_points_loaded:
+        return
+    _entry_points_loaded = True
+    for point in entry_points(group="rebalancer.specs"):
+        try:
+            found = point.load()
+            if not isinstance(found, ModuleType):
+                register(found)
+        except (Exception, SystemExit) as error:  # whatever somebody else's module may raise
+            origin = f" of {point.dist.name} {point.dist.version}" if point.dist is not None else ""
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            why = f"the entry point '{point.name} = {point.value}'{origin} cannot be loaded: {reason}"
+            _unloadable[_plain(point.name)] = why
+            _log.warning("%s", why)

@@ -48,7 +48,7 @@ class ToFreeSpec(Spec):
 
     containers: tuple[ContainerName, ...] = Field(description="The containers to empty.")
     dimension: Annotated[Name | None, Ref("dimension", empty=True)] = Field(
-        None, description="What is counted; left out or empty: the number of objects."
+        None, description="What is counted; left out or empty: the number of objects; no vectors."
     )
     formula: FreeFormula = Field(
         FreeFormula.MINIMIZE_TOTAL_UTILIZATION,

@@ -46,7 +46,9 @@ class TransitionCostSpec(Spec):
         description="What a move costs, by source and destination item; of an item and itself: between its containers."
     )
     default: Number = Field(0, description="What a move between two other items costs.")
-    dimension: DimensionOrCount = Field("", description="What the cost is multiplied by; empty: 1 per object.")
+    dimension: DimensionOrCount = Field(
+        "", description="What the cost is multiplied by; empty: 1 per object; no vectors."
+    )
     allowance: Number = Field(0, description="How much cost is free.")
 
     def goal(self, model: ModelBuilder) -> Cells:

@@ -161,3 +161,25 @@ def test_an_unknown_verb_has_a_suggestion() -> None:
 def test_what_an_option_means_is_not_taken_from_behind_two_dashes(tmp_path: Path) -> None:
     result = run("check", "--", "--json")
     assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_help_keeps_the_lines_of_the_exit_codes() -> None:
+    text = run("--help").stdout
+    assert "\\b" not in text
+    assert "  3  done, but some constraint stays broken\n" in text
+
+
+@pytest.mark.parametrize("options", [["solve", "-o", ""], ["solve", "--start", ""], ["evaluate", "--assignment", ""]])
+def test_an_empty_path_is_bad_usage(tmp_path: Path, options: list[str]) -> None:
+    verb, *rest = options
+    result = run(verb, written(tmp_path, SCENARIO), *rest)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "expected a path, got nothing" in result.stderr
+
+
+def test_check_says_which_weights_drown(tmp_path: Path) -> None:
+    heavy = SCENARIO + "  - balance: {scope: host, dimension: memory}\n    name: even\n    weight: 1e25\n"
+    data = parsed(run("check", written(tmp_path, heavy), "--json"))
+    said = [warning["message"] for warning in data["warnings"]]
+    assert any("differences of goal 'moves' below" in message for message in said)
+    assert not any("'placed'" in message for message in said), "nothing is unplaced"

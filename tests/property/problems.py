@@ -19,6 +19,7 @@ from rebalancer.specs.entries import Constraint, Goal, Policy, check_entries
 AMOUNTS = st.sampled_from([0, 1, 2, 3, 5, 1.5])
 OFFERS = st.sampled_from([0, 2, 3, 5, 7, 2.5])
 DIMENSIONS = st.sampled_from(["cpu", "mem", ""])
+ANY_DIMENSION = st.sampled_from(["cpu", "mem", "task_count", "vec", "net"])
 SCOPES = st.sampled_from(["host", "rack"])
 SMALL = st.sampled_from([0, 1, 2, 0.5])
 LIMITS = st.one_of(
@@ -31,7 +32,10 @@ LIMITS = st.one_of(
 
 @st.composite
 def worlds(draw: st.DrawFn, objects: int = 5, containers: int = 3) -> Problem:
-    """A few tasks on a few hosts: some unplaced, racks that may miss a host, jobs that may overlap, two static dimensions and a dynamic one."""
+    """A few tasks on a few hosts.
+
+    Some unplaced, racks that may miss a host, jobs that may overlap, squads within teams, a dynamic dimension.
+    """
     tasks = [f"t{index}" for index in range(draw(st.integers(1, objects)))]
     hosts = [f"h{index}" for index in range(draw(st.integers(1, containers)))]
     contents: dict[str, list[str]] = {host: [] for host in hosts}
@@ -78,6 +82,7 @@ def specs(problem: Problem) -> st.SearchStrategy[Spec]:
     some_tasks, some_hosts = st.lists(tasks, max_size=3, unique=True), st.lists(hosts, max_size=2, unique=True)
     flag = st.booleans()
     filters = st.one_of(st.none(), some_hosts.map(lambda names: {"items_whitelist": names}))
+    rack_filters = st.sampled_from([None, {"items_whitelist": ["r0"]}])
     hosts_only = st.just("host")
     weights = st.sampled_from([1, 2, 0.5])
     return st.one_of(
@@ -144,6 +149,16 @@ def specs(problem: Problem) -> st.SearchStrategy[Spec]:
             upper_bound=st.sampled_from([0, 1, 0.5]),
             fix_average_to_initial=flag,
             definition=st.sampled_from(["AFTER", "DURING", "NEW", "OLD"]),
+        ),
+        _spec(
+            "balance",
+            scope=SCOPES,
+            dimension=DIMENSIONS.filter(bool),
+            balance_metric=st.just("CAPACITY_PER_ITEM"),
+            formula=st.sampled_from(["LINEAR", "SQUARES", "MAX", "RELATIVE_UTIL_VARIANCE"]),
+            bound_type=st.sampled_from(["RELATIVE", "ABSOLUTE", "RELATIVE_UTIL"]),
+            upper_bound=st.sampled_from([0, 1, 0.5]),
+            definition=st.sampled_from(["AFTER", "DURING", "NEW"]),
         ),
         _spec(
             "to_free",
@@ -377,12 +392,190 @@ def specs(problem: Problem) -> st.SearchStrategy[Spec]:
             ),
         ),
         _spec(
+            "group_dependency",
+            scope=st.just("rack"),
+            partition_name=st.just("job"),
+            dependencies=st.sampled_from([{"j0": ["j1"]}, {"j0": ["j1"], "j1": ["j0"]}]),
+            dimension=DIMENSIONS,
+            filter=rack_filters,
+        ),
+        _spec(
+            "leftover_ratio",
+            scope=SCOPES,
+            dimension=DIMENSIONS,
+            other_dimension=st.sampled_from(["cpu", "", "net"]),
+            target=st.sampled_from([0, 1, 2, 0.5, Fraction(1, 3)]),
+        ),
+        _spec(
+            "largest_group_movement",
+            partition_name=st.sampled_from(["job", "squad"]),
+            scope=st.sampled_from(["", "rack"]),
+            dimension=DIMENSIONS,
+        ),
+        _spec(
+            "transition_cost",
+            scope=st.just("rack"),
+            costs=st.sampled_from([{"r0": {"r0": 1, "r1": 2.5}}, {"r1": {"r0": 3, "r1": 0.5}}, {}]),
+            default=SMALL,
+            dimension=st.sampled_from(["cpu", "", "net"]),
+            allowance=SMALL,
+        ),
+        _spec(
+            "transition_cost", costs=st.dictionaries(hosts, st.dictionaries(hosts, SMALL, max_size=2)), default=SMALL
+        ),
+        _spec(
+            "capacity_ratio",
+            scope=st.just("rack"),
+            dimension=ANY_DIMENSION,
+            ratios=st.sampled_from([{"r0": {"r1": 0.5}}, {"r0": {"r1": 2}, "r1": {"r0": 1, "r1": 0.5}}]),
+        ),
+        _spec(
+            "drain_capacity",
+            scope=st.just("rack"),
+            dimension=ANY_DIMENSION,
+            spill_distribution=st.sampled_from([{"r0": {"r1": 0.5}}, {"r0": {"r1": 1}, "r1": {"r0": 0.25}}]),
+        ),
+        _spec(
+            "nested_scope_limit",
+            scope=hosts_only,
+            outer_scope=st.just("rack"),
+            dimension=ANY_DIMENSION,
+            limit=st.sampled_from([0.5, 1, {"global_limit": 0.5, "scope_item_limits": {"h0": 0.75}}]),
+            filter=filters,
+        ),
+        _spec(
+            "aggregated_group",
+            scope=SCOPES,
+            partition_name=st.just("job"),
+            dimension=st.sampled_from(["cpu", "mem", "", "net"]),
+            limit=SMALL,
+            within_group_aggregation_type=st.sampled_from(["SUM", "MAX"]),
+            group_aggregation_type=st.sampled_from(["SUM", "MAX"]),
+            container_aggregation_type=st.sampled_from(["SUM", "MAX"]),
+        ),
+        _spec(
+            "aggregated_group",
+            scope=st.just("rack"),
+            partition_name=st.just("job"),
+            limit=SMALL,
+            contributions=st.just({"r0": 0.5, "r1": {"scope_item_limits": {"r1": 3}}}),
+            filter=rack_filters,
+        ),
+        _spec("sum_of_max", scope=SCOPES, partition_name=st.just("job"), dimension=ANY_DIMENSION, filter=rack_filters),
+        _spec(
+            "items_affinity",
+            scope=hosts_only,
+            partition_name=st.just("job"),
+            dimension=ANY_DIMENSION,
+            scope_items_of_type1=some_hosts,
+            scope_items_of_type2=some_hosts,
+        ),
+        _spec("move_group", partition_name=st.sampled_from(["job", "squad"])),
+        _spec(
+            "exclusive_objects",
+            scope=SCOPES,
+            pairs=st.lists(st.fixed_dictionaries({"object1": tasks, "object2": tasks}), max_size=2),
+            separate=flag,
+            filter=rack_filters,
+        ),
+        _spec(
+            "object_affinities",
+            scope=st.sampled_from(["", "rack"]),
+            affinities=st.lists(
+                st.fixed_dictionaries(
+                    {
+                        "object0": tasks,
+                        "object1": st.one_of(tasks, st.sampled_from(["h0", "r1"])),
+                        "objects_n": some_tasks,
+                    }
+                ),
+                max_size=2,
+            ),
+        ),
+        _spec(
+            "throttling",
+            scope=SCOPES,
+            dimension=ANY_DIMENSION,
+            definition=st.sampled_from(["ANY", "IN", "OUT"]),
+            limit=SMALL,
+        ),
+        _spec(
+            "flow",
+            scope=SCOPES,
+            dimension=DIMENSIONS,
+            bound=st.sampled_from(["UPPER", "LOWER"]),
+            pairs=st.lists(st.fixed_dictionaries({"object1": tasks, "object2": tasks}), max_size=2),
+            limit=SMALL,
+            coefficients=st.sampled_from([1, 2, {"global_limit": 1, "scope_item_limits": {"h0": 0}}]),
+            source_filter=filters,
+        ),
+        _spec(
+            "sr_buffer_capacity",
+            scope=st.just("rack"),
+            partition_name=st.just("job"),
+            dimension=ANY_DIMENSION,
+            scope_item_pairs=st.sampled_from(
+                [
+                    [{"scope_item1": "r0", "scope_item2": "r1"}],
+                    [{"scope_item1": "r0", "scope_item2": "r0"}, {"scope_item1": "r1", "scope_item2": "r0"}],
+                ]
+            ),
+            matching_error=SMALL,
+        ),
+        _spec(
+            "diversify_within_scope_item",
+            scope=st.just("rack"),
+            partition_name=st.just("job"),
+            dimension=st.sampled_from(["cpu", "mem"]),
+            group_to_limit=LIMITS,
+            scope_item_filter=rack_filters,
+        ),
+        _spec(
+            "exclusive_swaps",
+            subset_objects=st.one_of(st.none(), some_tasks),
+            subset_definition=st.sampled_from(
+                ["AT_LEAST_ONE_IN_SUBSET", "EXACTLY_ONE_IN_SUBSET", "BOTH_SAME_SIDE_OF_SUBSET"]
+            ),
+        ),
+        _spec(
+            "exclusive_groups",
+            scope=SCOPES,
+            partition_name=st.sampled_from(["job", "squad"]),
+            dimension=st.sampled_from(["cpu", "mem"]),
+        ),
+        logic(st.sampled_from(["logical_or", "logical_and"])),
+        logic(st.sampled_from(["logical_or", "logical_and"]), depth=2),
+        _spec(
             "moves_in_progress",
             moves=st.lists(st.fixed_dictionaries({"obj_name": tasks, "to_container": hosts}), max_size=1),
         ),
         _spec("placed", objects=st.one_of(st.none(), some_tasks)),
         weights.flatmap(lambda _: _spec("placed")),
     )
+
+
+LEAVES: list[dict[str, Any]] = [
+    {"capacity": {"scope": "host", "dimension": "cpu"}},
+    {"capacity": {"scope": "rack", "dimension": "mem", "limit": {"type": "ABSOLUTE", "global_limit": 2}}},
+    {"capacity": {"scope": "rack", "definition": "NEW", "limit": {"type": "ABSOLUTE", "global_limit": 0}}},
+    {"group_count": {"scope": "host", "partition": "job", "bound": "MIN", "dimension": "cpu"}},
+    {"group_count": {"scope": "rack", "partition": "job", "bound": "MAX"}},
+    {"minimize_movement": {"dimension": "mem", "do_not_normalize": True, "allowance": 1}},
+    {"move_group": {"partition": "job"}},
+]
+
+
+def logic(key: st.SearchStrategy[str], depth: int = 1) -> st.SearchStrategy[Spec]:
+    """Constraints combined, nested at will."""
+    entries = st.recursive(
+        st.sampled_from(LEAVES),
+        lambda inner: st.fixed_dictionaries(
+            {"logical_and": st.fixed_dictionaries({"generic_specs": st.lists(inner, min_size=1, max_size=2)})}
+        ),
+        max_leaves=depth,
+    )
+    chosen = st.tuples(key, st.lists(entries, min_size=1, max_size=2))
+    return chosen.map(lambda given: registry.get(given[0]).model_validate({"generic_specs": given[1]}))
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Every kind of cell means the same to the evaluator and to CP-SAT, whichever side it is pushed from, and keeps its promises on bounds and errors."""
+"""Every kind of cell means the same to the evaluator and to CP-SAT, and keeps its promises on bounds and errors."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ def formulas(draw: st.DrawFn) -> tuple[ModelBuilder, Cells]:
     factor = st.sampled_from([Fraction(1), Fraction(-1), Fraction(1, 3), Fraction(5, 2)])
 
     def leaf() -> Cells:
+        if not draw(st.integers(0, 5)):  # how many objects of each job are where they started, some counting more
+            problem = model.problem
+            job, placed = problem.partitions["job"], np.flatnonzero(problem.initial >= 0)
+            worth = [draw(factor) for _ in placed.tolist()]
+            by_job = (job.group.astype(np.int64), job.member.astype(np.int64), len(job.groups))
+            home = problem.initial[placed]
+            return model.located(problem.scopes["host"].item_of, home, placed, worth, memberships=by_job)
         return model.amount(
             draw(st.sampled_from(["host", "rack"])),
             draw(st.sampled_from(["cpu", "mem", ""])),
@@ -47,6 +54,7 @@ def formulas(draw: st.DrawFn) -> tuple[ModelBuilder, Cells]:
                     "smallest",
                     "spread",
                     "groups",
+                    "uneven",
                 ]
             )
         )
@@ -77,6 +85,10 @@ def formulas(draw: st.DrawFn) -> tuple[ModelBuilder, Cells]:
             cells = model.largest(cells, smallest=kind == "smallest")
         elif kind == "spread":
             cells = model.spread(cells)
+        elif kind == "uneven":  # of units so different that no common one is fine enough
+            apart = [Fraction(999999937, 2**31 - 1), Fraction(-1000000009, 10**9 + 7)]
+            parts = [model.linear([(cells, factor)], factor * draw(st.integers(-2, 2))) for factor in apart]
+            cells = model.largest_of(parts, smallest=draw(st.booleans()))
         else:
             cells = model.sum_groups(cells)
     return model, cells

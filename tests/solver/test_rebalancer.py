@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from rebalancer import CapacitySpec, InputError, PlacedSpec, Rebalancer
+from rebalancer import BalanceSpec, CapacitySpec, InputError, PlacedSpec, Rebalancer
 from tests.solver import engines
 
 MEMORY = CapacitySpec(scope="host", dimension="memory")
@@ -232,3 +232,52 @@ def test_a_solution_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(data["constraints"][0]) == ["name", "spec", "policy", "initial_violation", "final_violation"]
     assert data["assignment"]["t2"] is None
     assert all(set(move) == {"object", "source", "destination"} for move in data["moves"])
+
+
+def test_star_import_finds_everything() -> None:
+    names: dict[str, object] = {}
+    exec("from rebalancer import *", names)
+    assert {"Rebalancer", "CapacitySpec", "Limit", "InputError"} <= set(names)
+
+
+def test_solutions_are_shown_in_one_line() -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0"], "h1": []})
+    assert repr(solver.evaluate()) == "Evaluation(objective=[0.0], broken=[])"
+    assert repr(solver.solve(time_limit=5)).startswith("Solution(OPTIMAL, objective=[0.0], broken=[], 0 moved, ")
+
+
+def test_positions_are_few_enough_to_be_meant() -> None:
+    solver = Rebalancer("task", "host")
+    with pytest.raises(InputError, match="tuple_pos must be a whole number from 0 to 9999, got 1000000000"):
+        solver.add_goal(CapacitySpec(scope="host", dimension=""), tuple_pos=10**9)
+
+
+def test_the_name_of_the_implicit_constraint_is_taken() -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0"]}, unassigned=["t1"])
+    solver.add_constraint(CapacitySpec(scope="host", dimension=""), name="placed")
+    with pytest.raises(InputError, match="reserved-name"):
+        solver.evaluate()
+
+
+def test_weights_that_drown_each_other_are_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0", "t1"], "h1": []})
+    solver.add_container_dimension("cpu", {"h0": 2, "h1": 3})
+    solver.add_object_dimension("cpu", {}, default=1)
+    solver.add_goal(BalanceSpec(scope="host", dimension="cpu"), name="even", weight=1e20)
+    solver.add_goal(CapacitySpec(scope="host", dimension="cpu", limit=0.3), name="room", weight=1e-9)
+    solver.evaluate()
+    assert "differences of goal 'room' below" in caplog.text
+
+
+def test_infeasible_has_no_bound() -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0", "t1"]})
+    limit = {"type": "ABSOLUTE", "global_limit": 1}
+    solver.add_constraint(CapacitySpec(scope="host", dimension="", limit=limit), name="one", policy="HARD")
+    solution = solver.solve(time_limit=5)
+    assert solution.status == "INFEASIBLE"
+    assert solution.objective["bound"].isna().all()
+    assert solution.reason == "no assignment holds 'one' and 'placed' (what is placed stays placed) together"

@@ -150,6 +150,18 @@ def test_legacy_without_load_is_a_constant() -> None:
     assert goal(out.build(), spec) == -1.25
 
 
+def test_what_objects_use_on_average() -> None:
+    """On average 1.5 on h0 and h2, 4 on h1, 0 on h3: 1.75 in the mean, whatever the capacities."""
+    spec = balance(balance_metric="CAPACITY_PER_ITEM")
+    assert goal(world(), spec) == pytest.approx((4 - 1.75) / 4)
+    assert goal(world(), spec, {"b": "h1"}) == pytest.approx((3 - 1.375) / 4 + (1.5 - 1.375) / 4)
+    top = balance(balance_metric="CAPACITY_PER_ITEM", formula="MAX", bound_type="RELATIVE_UTIL", upper_bound=1)
+    assert goal(world(), top) == pytest.approx(3)
+    by_itself = balance(balance_metric="CAPACITY_PER_ITEM", capacity_per_item_count_dimension="cpu")
+    assert goal(world(), by_itself) == pytest.approx(3 * 0.25 / 4)
+    assert warnings(world(), balance(balance_metric="CAPACITY_PER_ITEM", use_legacy_average=True)) == ["no-effect"]
+
+
 def test_thresholds_are_exact() -> None:
     problem = settled()
     model = compiled(problem, balance(bound_type="RELATIVE_UTIL", upper_bound=Fraction(2)))
@@ -160,7 +172,11 @@ def test_thresholds_are_exact() -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"balance_metric": "CAPACITY_PER_ITEM"}, [("unsupported-field", "balance_metric")]),
+        ({"balance_metric": "CAPACITY_PER_ITEM", "formula": "IDEAL"}, [("unsupported-field", "formula")]),
+        (
+            {"balance_metric": "CAPACITY_PER_ITEM", "capacity_per_item_count_dimension": "vec"},
+            [("vector-dimension", "capacity_per_item_count_dimension")],
+        ),
         ({"capacity_per_item_count_dimension": "cpu"}, [("unsupported-field", "capacity_per_item_count_dimension")]),
         ({"formula": "LEGACY"}, [("unsupported-field", "fix_average_to_initial")]),
         (

@@ -46,8 +46,10 @@ def averaging_bound(model: Model, literals: Literals, cells: Reduce) -> int | No
     if source.function not in (Function.HINGE, Function.SQUARE):
         return None
     affine = _affine(source, through=True)
+    if affine is None or source.divisor.table.size > 1 or len(source.divisor.keys):
+        return None
     coef = np.broadcast_to(cells.coef.dense(), (source.groups, source.items)).ravel().astype(np.int64)
-    if affine is None or (coef < 0).any() or (affine.slope == 0).any():
+    if (coef < 0).any() or (affine.slope == 0).any():
         return None
     used = np.flatnonzero(coef)
     key, slope, const, coef = affine.key[used], affine.slope[used], affine.const[used], coef[used]
@@ -150,7 +152,10 @@ def _hinge_dual(
 def _square_dual(
     coef: Floats, slope: Floats, const: Floats, low: float, high: float, least: float, most: float, divisor: float
 ) -> float:
-    """Return the dual bound of Σ coef · round((slope · U + const)² / divisor); rounding loses at most half of each coefficient."""
+    """Return the dual bound of Σ coef · round((slope · U + const)² / divisor).
+
+    Rounding loses at most half of each coefficient.
+    """
     curve = 2 * coef * slope * slope / divisor
 
     def at(multiplier: float) -> Floats:

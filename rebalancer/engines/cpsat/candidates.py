@@ -26,7 +26,10 @@ def every_pair(model: Model) -> Literals:
 
 
 def pruned(model: Model, literals: Literals) -> Literals:
-    """Drop the placements that no answer can have, judging each hard cell by itself, until a round drops none (at most three)."""
+    """Drop the placements that no answer can have, judging each hard cell by itself.
+
+    Until a round drops none; three rounds at most.
+    """
     for _ in range(3):
         before = literals.count
         for hard in model.hard:

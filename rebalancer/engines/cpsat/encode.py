@@ -1,7 +1,7 @@
 """The model in CP-SAT: which cells need variables, and what ties them to the placements.
 
-Every cell is asked for from below (its variable may not be smaller than the cell: all that minimising needs), from above, or exactly, and gets
-only the constraints that this takes.
+Every cell is asked for from below (its variable may not be smaller than the cell: all that minimising needs), from
+above, or exactly, and gets only the constraints that this takes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from rebalancer.engines.cpsat.literals import Literals
 from rebalancer.engines.cpsat.proto import INFINITE, BulkModel
 from rebalancer.engines.cpsat.rows import RowAlgebra, Rows, constant_rows, single_rows, with_values
 from rebalancer.engines.cpsat.secants import first_secants
+from rebalancer.engines.cpsat.sides import ABOVE, BELOW, consumers_of, sides_of
 from rebalancer.engines.cpsat.special import encode_mod, encode_ordered, encode_product, encode_ratio
 from rebalancer.model import (
     Cells,
@@ -35,8 +36,6 @@ from rebalancer.model import (
 from rebalancer.model.evaluate import apply_function, linear_form
 from rebalancer.model.grid import apply, reduce_extremum, reduce_sum
 from rebalancer.problem.numbers import IntArray
-
-BELOW, ABOVE = 1, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +93,13 @@ class Encoding:
     squares: list[Squares] = field(default_factory=list)
 
     def hint_from(self, values: CellValues) -> None:
-        """Hint every variable from an assignment, auxiliary ones with their cells' values."""
+        """Hint variables from an assignment, auxiliary ones with their cells' values.
+
+        Helpers of special cells are left out: CP-SAT completes them.
+        """
         hint = np.zeros(self.algebra.variables, np.int64)
+        known = np.zeros(self.algebra.variables, bool)
+        known[: self.literals.count] = True
         hint[: self.literals.count] = self.literals.chosen(values.assignment)
         for auxiliary in self.auxiliaries:
             cells = auxiliary.cells
@@ -105,10 +109,11 @@ class Encoding:
             else:
                 grid = evaluate_cells(values, cells).integers
             integers = grid.at(auxiliary.key // cells.items, auxiliary.key % cells.items)
+            known[auxiliary.first : auxiliary.first + len(integers)] = True
             hint[auxiliary.first : auxiliary.first + len(integers)] = (
                 integers > 0 if auxiliary.what == "positive" else integers
             )
-        self.bulk.hint(hint)
+        self.bulk.hint(np.flatnonzero(known), hint[known])
 
 
 def encode(model: Model, literals: Literals, start: CellValues) -> Encoding:
@@ -138,10 +143,11 @@ class Encoder:
         self.bulk = BulkModel()
         self.out = Encoding(model, literals, self.algebra, self.bulk)
         self.rows: dict[int, Rows] = {}
-        self.sides = _sides(model)
-        self.consumers = _consumers(model, self.sides)
+        self.sides = sides_of(model)
+        self.consumers = consumers_of(model, self.sides)
 
     def run(self) -> Encoding:
+        """Return the encoding."""
         self.bulk.add_booleans(self.algebra.literals.count)
         self.bulk.exactly_one(self.algebra.literals.start)
         for cells in self.model.graph:
@@ -155,6 +161,7 @@ class Encoder:
     # -- variables --------------------------------------------------------------------------------------------------
 
     def new(self, cells: Cells, key: IntArray, low: IntArray, high: IntArray, what: str = "value") -> IntArray:
+        """Return new variables that stand for cells; ``what`` as in `Auxiliary`."""
         variables = self.algebra.new_variables(low, high)
         self.bulk.add_integers(low, high)
         if len(key):
@@ -197,8 +204,8 @@ class Encoder:
     def _settled(self, cells: Cells, rows: Rows) -> Rows:
         """Return rows within the bounds that the model knows of the cells.
 
-        Where these are much tighter than the sum of the variables' own, the row becomes a variable with the tight domain: whatever reads it then
-        cannot overflow.
+        Where these are much tighter than the sum of the variables' own, the row becomes a variable with the tight
+        domain: whatever reads it then cannot overflow.
         """
         low, high = np.maximum(rows.low, cells.low), np.minimum(rows.high, cells.high)
         loose = bool(len(rows.key)) and bool((rows.high - rows.low > 2 * (high - low)).any())
@@ -246,6 +253,7 @@ class Encoder:
             Function.STEP: self._step,
             Function.SQUARE: self._square,
             Function.CEIL: self._divided,
+            Function.RAISE: self._divided,
             Function.ROUND: self._divided,
         }[cells.function](cells, x, const)
 
@@ -293,9 +301,9 @@ class Encoder:
         )
 
     def _divided(self, cells: Map, x: Rows, const: Grid) -> Rows:
-        """CEIL and ROUND: an integer between two lines."""
+        """CEIL, RAISE and ROUND: an integer between two lines."""
         divisor = cells.divisor.at(*_broadcast_index(x, cells.divisor)).astype(np.int64)
-        shift = np.zeros(len(x.key), np.int64) if cells.function is Function.CEIL else divisor // 2 - divisor + 1
+        shift = divisor // 2 - divisor + 1 if cells.function is Function.ROUND else np.zeros(len(x.key), np.int64)
         low, high = (-((-(bound + shift)) // divisor) for bound in (x.low, x.high))
         variables = self.new(cells, x.key, low, high)
         offset = x.const_at_key
@@ -339,7 +347,7 @@ class Encoder:
         )
 
     def _at_start(self, cells: Map, x: Rows) -> IntArray:
-        return np.clip(linear_form(self.start, cells).at(x.group, x.item), x.low, x.high)
+        return np.clip(linear_form(self.start, cells).at(x.group, x.item).astype(np.int64), x.low, x.high)
 
     def _exact_square(self, x: Rows, variables: IntArray, divisor: IntArray) -> None:
         """Squares that something wants large: only a product says how large they are."""
@@ -505,63 +513,3 @@ def _merge(one: Rows, other: Rows) -> Rows:
         np.concatenate([one.high, other.high]),
     )
     return _take(whole, order)
-
-
-def _sides(model: Model) -> dict[int, int]:
-    """Return, for every cell that something needs, from which side: BELOW, ABOVE or both."""
-    sides: dict[int, int] = {}
-
-    def want(cells: Cells, side: int) -> None:
-        sides[cells.index] = sides.get(cells.index, 0) | side
-
-    for hard in model.hard:
-        want(hard.cells, BELOW)
-    for position in model.tuple_positions:
-        want(position.objective, BELOW)
-    for cells in reversed(model.graph):
-        side = sides.get(cells.index, 0)
-        if not side:
-            continue
-        if isinstance(cells, Map):
-            x_side = side
-            if cells.function is Function.MOD:
-                x_side = BELOW | ABOVE
-            if cells.function is Function.SQUARE:
-                x_side = side if cells.x_low >= 0 else _flip(side) if cells.x_high <= 0 else BELOW | ABOVE
-            for term in cells.terms:
-                want(term.cells, _signed(term.coef, x_side))
-        elif isinstance(cells, Reduce):
-            want(cells.source, _signed(cells.coef, side))
-        elif isinstance(cells, Product | Ratio):
-            for source in cells.inputs:
-                want(source, BELOW | ABOVE)
-        else:
-            for source in cells.inputs:
-                want(source, side)
-    return sides
-
-
-def _flip(side: int) -> int:
-    return (ABOVE if side & BELOW else 0) | (BELOW if side & ABOVE else 0)
-
-
-def _signed(coef: Grid, side: int) -> int:
-    parts = [part for part in (coef.table, coef.values) if part.size]
-    out = 0
-    if any((part > 0).any() for part in parts):
-        out |= side
-    if any((part < 0).any() for part in parts):
-        out |= _flip(side)
-    return out
-
-
-def _consumers(model: Model, sides: dict[int, int]) -> dict[int, int]:
-    """Return how many needed cells or hard demands read each cell."""
-    counts = dict.fromkeys(sides, 0)
-    for cells in model.graph:
-        if cells.index in sides:
-            for source in cells.inputs:
-                counts[source.index] = counts.get(source.index, 0) + 1
-    for hard in model.hard:
-        counts[hard.cells.index] += 1
-    return counts

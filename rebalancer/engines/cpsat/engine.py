@@ -28,13 +28,13 @@ _log = logging.getLogger(__name__)
 
 #: The tie-break (fewest moves) may take this share of the time that the proofs took, and at least a second.
 _TIE_BREAK_SHARE = 0.5
-#: Models with more candidate placements than the first are improved part by part before the whole is tried, for at most
-#: this share of the time; with more than the second, where the whole has little hope, for most of it.
+#: Models with more candidate placements than the first are improved part by part before the whole is tried, for at
+#: most this share of the time; with more than the second, where the whole has little hope, for most of it.
 _SMALL, _IMPROVING_SHARE = 2_000, 0.5
 _LARGE, _LARGE_SHARE = 40_000, 0.8
 #: Seconds that compiling takes per pair of object and container: where that is half of the time, there are only parts.
-_SECONDS_PER_PAIR = 1e-5
-#: Rounds without gain after which improving part by part gives up: before the whole model is tried, and where it is not.
+_SECONDS_PER_PAIR = 5e-6
+#: Rounds without gain after which improving part by part gives up: before the whole model is tried, and alone.
 _PATIENCE, _PATIENCE_ALONE = 60, 1_000
 
 
@@ -142,7 +142,7 @@ class CpsatEngine:
         return None
 
     def _first_answer(self, search: _Search, encoding: Encoding, known: NDArray[np.int32]) -> str | None:
-        """Find any assignment that holds all hard cells (the start does not); return why there is none, if that is proven."""
+        """Find any assignment that holds all hard cells; return why there is none, if that is proven."""
         request, budget = search.request, search.budget
         self._aim(search, encoding, 0)
         encoding.hint_from(CellValues(search.model.problem, known))
@@ -297,7 +297,7 @@ class CpsatEngine:
                 search.best, search.integers = assignment, score.integers
 
     def _parts_only(self, search: _Search) -> None:
-        """Too large for one CP-SAT model, or too little time: improve part by part, position by position. Proves nothing."""
+        """Improve part by part, position by position, where there is no time for the whole. Proves nothing."""
         last = search.model.positions - 1
         for position in range(search.model.positions):
             if search.best is None or search.budget.over:

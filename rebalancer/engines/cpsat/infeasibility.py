@@ -51,7 +51,7 @@ def without_candidates(model: Model, request: Request, budget: Budget, literals:
 
 
 def reason(model: Model, request: Request, budget: Budget) -> str | None:
-    """Return a sentence naming constraints that cannot hold together, each needed for that; None where it is not known."""
+    """Return a sentence naming constraints that cannot hold together, each needed for that; None: not known."""
     problem = model.problem
     if len(problem.objects) * (len(problem.containers) + 1) > ALL_PAIRS:
         return None

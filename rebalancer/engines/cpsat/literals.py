@@ -13,7 +13,9 @@ from rebalancer.problem.numbers import IntArray
 
 @dataclass(frozen=True, eq=False)
 class Literals:
-    """Candidate placements, sorted by object, then by container; "unplaced" comes last. Their variables are 0 … count - 1.
+    """Candidate placements, sorted by object, then by container; "unplaced" comes last.
+
+    Their variables are 0 … count - 1.
 
     Parameters
     ----------
@@ -37,6 +39,7 @@ class Literals:
 
     @property
     def count(self) -> int:
+        """Number of candidates."""
         return len(self.object)
 
     @property

@@ -20,12 +20,12 @@ from rebalancer.engines.cpsat.run import solve
 from rebalancer.engines.heat import container_heat
 from rebalancer.model import CellValues, Model
 
-#: Seconds for one part at first, and at most, once rounds bring nothing; parts that are solved in time grow, others shrink.
+#: Seconds for one part at first, and at most, once rounds bring nothing; parts solved in time grow, others shrink.
 _SECONDS, _MOST_SECONDS = 0.3, 2.0
 #: Placements that one part starts with, and the bounds of its size.
 _SIZE, _SMALLEST, _LARGEST = 300, 60, 20_000
-#: What a round costs besides CP-SAT's work where the clock does not count: for itself, and for each membership of an object.
-_ROUND, _ENTRY = 0.02, 2e-6
+#: What a round costs besides CP-SAT's work where the clock does not count: for itself, and for each candidate.
+_ROUND, _ENTRY = 0.05, 1e-5
 
 
 def improve(
@@ -98,7 +98,8 @@ def _part(
 ) -> Literals:
     """Return candidates in which the objects of some containers may go to any of these, and all others stay.
 
-    Half of the containers are drawn by heat, the others evenly, until about ``size`` placements are free. Unplaced objects are always free.
+    Half of the containers are drawn by heat, the others evenly, until about ``size`` placements are free. Unplaced
+    objects are always free.
     """
     containers = len(model.problem.containers)
     load = np.bincount(best[best >= 0], minlength=containers)

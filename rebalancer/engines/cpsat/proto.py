@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class BulkModel:
         """Demand exactly one of the variables start[i] … start[i + 1] - 1, for every i."""
         add = self.proto.constraints.add
         bounds = start.tolist()
-        for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+        for first, last in pairwise(bounds):
             add().exactly_one.literals.extend(range(first, last))
 
     def linear(
@@ -107,7 +108,10 @@ class BulkModel:
         body.domain.extend((max(low, -INFINITE), min(high, INFINITE)))
 
     def largest(self, target: int, sources: list[tuple[IntArray, IntArray, int]], sign: int) -> None:
-        """Demand that ``target`` is the largest (sign 1) or smallest (sign -1) of linear forms (variables, coefficients, constant)."""
+        """Demand that ``target`` is the largest (sign 1) or smallest (sign -1) of linear forms.
+
+        A form is (variables, coefficients, constant).
+        """
         body = self.proto.constraints.add().lin_max
         body.target.vars.append(target)
         body.target.coeffs.append(sign)
@@ -118,7 +122,10 @@ class BulkModel:
             expression.offset = sign * const
 
     def product(self, target: int, factors: list[tuple[IntArray, IntArray, int]]) -> None:
-        """Demand that ``target`` is the product of linear forms (variables, coefficients, constant) of at most one variable each."""
+        """Demand that ``target`` is the product of linear forms of at most one variable each.
+
+        A form is (variables, coefficients, constant).
+        """
         body = self.proto.constraints.add().int_prod
         body.target.vars.append(target)
         body.target.coeffs.append(1)
@@ -129,7 +136,10 @@ class BulkModel:
             expression.offset = const
 
     def minimize(self, var: IntArray, coef: IntArray, const: int = 0, unit: float = 1.0) -> None:
-        """Set the objective to a linear form; what CP-SAT reports of it, and its relative gap, are ``unit * (form + const)``."""
+        """Set the objective to a linear form.
+
+        What CP-SAT reports of it, and what its relative gap is taken of, is ``unit * (form + const)``.
+        """
         self.proto.clear_objective()
         objective = self.proto.objective
         objective.vars.extend(var)
@@ -137,8 +147,8 @@ class BulkModel:
         objective.offset = const
         objective.scaling_factor = unit
 
-    def hint(self, values: NDArray[np.int64]) -> None:
-        """Hint every variable."""
+    def hint(self, variables: NDArray[np.intp], values: IntArray) -> None:
+        """Hint some variables, in place of earlier hints."""
         self.proto.clear_solution_hint()
-        self.proto.solution_hint.vars.extend(np.arange(len(values)))
+        self.proto.solution_hint.vars.extend(variables)
         self.proto.solution_hint.values.extend(values)

@@ -45,10 +45,12 @@ class Rows:
 
     @property
     def group(self) -> IntArray:
+        """Group of each varying cell."""
         return self.key // self.items
 
     @property
     def item(self) -> IntArray:
+        """Scope item of each varying cell."""
         return self.key % self.items
 
     @property
@@ -58,6 +60,7 @@ class Rows:
 
     @property
     def row_of_entry(self) -> IntArray:
+        """Row of each entry."""
         return np.repeat(np.arange(len(self.key)), self.lengths)
 
     @property
@@ -230,7 +233,10 @@ class RowAlgebra:
         coef: Grid,
         const: NDArray[np.int64],
     ) -> Rows:
-        """Return sums of rows that map to each output cell; ``const`` is the sum of the constants, shape (groups, items)."""
+        """Return sums of rows that map to each output cell.
+
+        ``const`` is the sum of the constants, shape (groups, items).
+        """
         row = rows.row_of_entry
         weight = coef_at(coef, rows.key, rows.groups, rows.items)[row]
         to_group = np.zeros(len(rows.key), np.int64) if group_map is None else group_map[rows.group]
@@ -290,7 +296,7 @@ def _ranges(first: IntArray, lengths: IntArray) -> IntArray:
 
 
 def _repeat_rows(rows: Rows, groups: int, items: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return, for each entry of the rows repeated to a larger shape: its key, its position, and its key again for coefficients."""
+    """Return, for each entry of the rows repeated to a larger shape: its key, position, and key for coefficients."""
     row = rows.row_of_entry
     group, item = rows.group, rows.item
     entry = np.arange(len(rows.var))

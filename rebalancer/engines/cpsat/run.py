@@ -16,6 +16,8 @@ from rebalancer.engines.cpsat.proto import BulkModel
 
 #: How often a running solve looks whether it should stop, in seconds.
 _GLANCE = 0.05
+#: Seconds that one of CP-SAT's deterministic seconds counts for: about what it takes with two workers on two cores.
+_DETERMINISTIC_SECOND = 4.0
 #: The least that CP-SAT is given: less is nothing.
 _LEAST = 0.01
 
@@ -61,8 +63,8 @@ def solve(
     budget : Budget
         What the solve may take; it is charged for what it took.
     on_solution, on_bound : callable
-        Take the objective of each better solution, and each better bound, with the constant and unit of `BulkModel.minimize`.
-        Called from other threads.
+        Take the objective of each better solution, and each better bound, with the constant and unit of
+        `BulkModel.minimize`. Called from other threads.
     parameters
         Any of CP-SAT's own, which win over the defaults here.
 
@@ -93,13 +95,13 @@ def solve(
     if status == "MODEL_INVALID":
         raise InvalidModel(bulk.model.validate())
     response = solver.response_proto
-    budget.spend(response.deterministic_time)
+    budget.spend(response.deterministic_time * _DETERMINISTIC_SECOND)
     values = np.array(response.solution, np.int64) if status in ("OPTIMAL", "FEASIBLE") else None
     objective, bound = 0, None
     if bulk.proto.has_objective():
         if values is not None:
             chosen = np.array(bulk.proto.objective.vars, np.int64)
-            objective = int(np.dot(values[chosen], np.array(bulk.proto.objective.coeffs, np.int64))) if len(chosen) else 0
+            objective = int(np.dot(values[chosen], np.array(bulk.proto.objective.coeffs, np.int64)))
         # A solve that ends before its search has begun says 0, which is no bound at all.
         if status == "OPTIMAL" or (bounded.is_set() and status != "INFEASIBLE"):
             bound = int(response.inner_objective_lower_bound)
@@ -113,8 +115,11 @@ def _settings(request: Request, budget: Budget) -> dict[str, Any]:
         "catch_sigint_signal": False,
     }
     if np.isfinite(budget.remaining):
-        limit = "max_deterministic_time" if budget.deterministic else "max_time_in_seconds"
-        settings[limit] = max(_LEAST, budget.remaining)
+        left = max(_LEAST, budget.remaining)
+        if budget.deterministic:
+            settings["max_deterministic_time"] = left / _DETERMINISTIC_SECOND
+        else:
+            settings["max_time_in_seconds"] = left
     if budget.deterministic:
         settings["interleave_search"] = True
     if request.gap > 0:

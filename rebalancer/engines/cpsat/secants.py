@@ -1,4 +1,4 @@
-"""Squares from below: lines through x² at consecutive integers, exact at both; more of them where an answer needs them."""
+"""Squares from below: lines through x² at consecutive integers, exact at both; more where an answer needs them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _FINEST, _RATIO = 4096, 1.5
 
 
 def first_secants(bulk: BulkModel, squares: Squares, start: IntArray) -> bool:
-    """Add the first secants: all of a short range; around ``start``, ever farther apart, on a long one. Returns whether they are all there."""
+    """Add the first secants: all of a short range; around ``start``, ever farther apart, on a long one.
+
+    Returns whether they are all there.
+    """
     low, high = squares.x.low, squares.x.high
     for row, (least, most, here) in enumerate(zip(low.tolist(), high.tolist(), start.tolist(), strict=True)):
         if most - least <= _WHOLE_RANGE:
@@ -45,7 +48,10 @@ def more_secants(bulk: BulkModel, squares: Squares, at: IntArray) -> None:
 
 
 def _secant(bulk: BulkModel, squares: Squares, row: int, point: int) -> None:
-    """Demand ``divisor · y >= (2k + 1) x - k (k + 1) + ⌊divisor/2⌋ - divisor + 1``: with y whole, y = round(x² / divisor) at x = k and k + 1."""
+    """Demand ``divisor · y >= (2k + 1) x - k (k + 1) + ⌊divisor/2⌋ - divisor + 1``.
+
+    With y whole, the least such y is round(x² / divisor) at x = k and at x = k + 1.
+    """
     x = squares.x
     first, last = int(x.start[row]), int(x.start[row + 1])
     slope, divisor = 2 * point + 1, int(squares.divisor[row])

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rebalancer.engines.cpsat.encode import Encoder
 
 _NONE = np.empty(0, np.int64)
+#: With at most this many possible denominators, each of them has a linear quotient of its own.
+_DENOMINATORS = 64
 
 
 class Factors:
@@ -45,7 +47,10 @@ class Factors:
 
 
 def encode_product(encoder: Encoder, cells: Product) -> Rows:
-    """A product with a 0/1 factor is that factor's choice between the other and nothing; any other is CP-SAT's own product."""
+    """Return a product.
+
+    With a 0/1 factor it is that factor's choice between the other and nothing; any other is CP-SAT's own product.
+    """
     left, right = (Factors(encoder, side, cells.groups, cells.items) for side in (cells.left, cells.right))
     const = np.zeros(cells.groups * cells.items, np.int64)
     pairs = []
@@ -78,7 +83,10 @@ def encode_product(encoder: Encoder, cells: Product) -> Rows:
 
 
 def encode_ratio(encoder: Encoder, cells: Ratio) -> Rows:
-    """``y = round(factor · over / under)`` is ``2 · under · y - r = 2 · factor · over + under - under`` with a remainder below ``2 · under``."""
+    """Return a quotient: ``y = round(factor · over / under)``.
+
+    That is ``2 · under · y <= 2 · factor · over + under < 2 · under · y + 2 · under``.
+    """
     over, under = (Factors(encoder, side, cells.groups, cells.items) for side in (cells.over, cells.under))
     const = np.zeros(cells.groups * cells.items, np.int64)
     varying = []
@@ -96,6 +104,9 @@ def encode_ratio(encoder: Encoder, cells: Ratio) -> Rows:
     keys = np.array([key for key, _, _ in varying], np.int64)
     variables = encoder.new(cells, keys, low, high)
     for (_, top, bottom), variable, corner in zip(varying, variables.tolist(), quotients, strict=True):
+        if bottom[4] - bottom[3] < _DENOMINATORS:
+            _quotient_by_denominator(encoder, top, bottom, variable, cells.factor)
+            continue
         ends = [a * b for a in (min(corner), max(corner)) for b in bottom[3:]]
         target = int(encoder.plain(np.array([min(ends)]), np.array([max(ends)]))[0])
         encoder.bulk.product(target, [(np.array([variable]), np.ones(1, np.int64), 0), bottom[:3]])
@@ -107,6 +118,28 @@ def encode_ratio(encoder: Encoder, cells: Ratio) -> Rows:
         encoder.bulk.linear_of(var, coef, 2 * cells.factor * top[2] - bottom[2] + 1, INFINITE)
     grid = Grid(cells.groups, cells.items, const.reshape(cells.groups, cells.items))
     return single_rows((cells.groups, cells.items), keys, variables, grid, low, high)
+
+
+def _quotient_by_denominator(
+    encoder: Encoder,
+    top: tuple[IntArray, IntArray, int, int, int],
+    bottom: tuple[IntArray, IntArray, int, int, int],
+    variable: int,
+    factor: int,
+) -> None:
+    """Demand the quotient under each value that the denominator can have: linear, and so far tighter than a product."""
+    values = np.arange(max(1, bottom[3]), bottom[4] + 1)
+    literals: list[int | None] = [None]
+    if len(values) > 1:
+        chosen = encoder.plain(np.zeros(len(values), np.int64), np.ones(len(values), np.int64))
+        encoder.bulk.linear_of(chosen, np.ones(len(values), np.int64), 1, 1)
+        var, coef = np.concatenate([bottom[0], chosen]), np.concatenate([bottom[1], -values])
+        encoder.bulk.linear_of(var, coef, -bottom[2], -bottom[2])
+        literals = chosen.tolist()
+    for value, literal in zip(values.tolist(), literals, strict=True):
+        var, coef = np.append(top[0], variable), np.append(-2 * factor * top[1], 2 * value)
+        const = 2 * factor * top[2]
+        encoder.bulk.linear_of(var, coef, const - value + 1, const + value, enforce=literal)
 
 
 def encode_mod(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:

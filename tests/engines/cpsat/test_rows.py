@@ -22,7 +22,7 @@ def value_of(rows: Rows, chosen: np.ndarray) -> np.ndarray:
     return out
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.data(), models(objects=5, containers=3))
 def test_linear_cells_are_their_rows(data: st.DataObject, model: Model) -> None:
     problem = model.problem

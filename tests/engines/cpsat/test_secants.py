@@ -26,7 +26,10 @@ def least(bulk: BulkModel, x: int) -> int:
     """Return the smallest y at an x."""
     model = cp_model.CpModel()
     model.proto.copy_from(bulk.model.proto)
-    model.proto.variables[0].domain[:] = [x, x]
+    fixed = model.proto.constraints.add().linear
+    fixed.vars.append(0)
+    fixed.coeffs.append(1)
+    fixed.domain.extend((x, x))
     model.proto.objective.vars.append(1)
     model.proto.objective.coeffs.append(1)
     solver = cp_model.CpSolver()

@@ -1,0 +1,71 @@
+"""Time by the clock, and time that is the same on every run."""
+
+import threading
+import time
+
+from rebalancer.engines.base import Progress, Request
+from rebalancer.engines.budget import Budget
+from rebalancer.engines.progress import ProgressLog
+from rebalancer.engines.tidy import undo_idle_moves
+from tests.engines.worlds import attracted
+
+
+def test_the_clock_counts() -> None:
+    budget = Budget(60.0, began=time.monotonic() - 20)
+    assert 39 < budget.remaining <= 40
+    budget.spend(1000)
+    assert budget.remaining > 39
+    assert 9 < budget.part(10).remaining <= 10
+    assert budget.part(1000).remaining < 41
+    assert not budget.over
+    assert Budget(None).part(float("inf")).limit is None
+
+
+def test_only_what_is_spent_counts() -> None:
+    budget = Budget.of(Request(time_limit=5.0, deterministic=True, began=time.monotonic() - 100))
+    part = budget.part(2.0)
+    part.spend(1.5)
+    assert (budget.seconds, part.remaining) == (1.5, 0.5)
+    part.part(10).spend(1.0)
+    assert part.over
+    assert budget.remaining == 2.5
+
+
+def test_a_stop_ends_every_part() -> None:
+    stop = threading.Event()
+    part = Budget(None, stop=stop).part(10).part(5)
+    assert not part.over
+    stop.set()
+    assert part.over
+
+
+def test_progress_only_gets_better() -> None:
+    model = attracted(4, 2)
+    seen: list[Progress] = []
+    log = ProgressLog(model, Request(on_progress=seen.append))
+    for objective, bound in ((-5, None), (-5, None), (None, -20), (-3, -30), (-9, -20), (None, -12), (-12, -12)):
+        log.tell(0, objective, bound)
+    unit = float(model.tuple_positions[0].objective.unit)
+    shown = [(event.objective, event.bound) for event in seen]
+    assert shown == [
+        (number and number * unit, bound and bound * unit)
+        for number, bound in ((-5, None), (-5, -20), (-9, -20), (-9, -12), (-12, -12))
+    ]
+    assert seen[-1].gap == 0
+
+
+def test_idle_moves_are_undone() -> None:
+    model = attracted(12, 3)
+    initial = model.problem.initial
+    moved = initial.copy()
+    moved[0], moved[3] = initial[1], initial[1]
+    kept = undo_idle_moves(model, moved, Budget(10.0))
+    before, after = model.evaluate(moved), model.evaluate(kept)
+    assert after.feasible
+    assert after.integers <= before.integers
+    for task in (kept != initial).nonzero()[0].tolist():
+        back = kept.copy()
+        back[task] = initial[task]
+        score = model.evaluate(back)
+        assert not score.feasible or score.integers > after.integers
+    assert (undo_idle_moves(model, initial, Budget(0.0)) == initial).all()
