@@ -2,8 +2,8 @@
 
     python benchmarks/roadef_core.py [FOLDER] [--instances a1_1,a1_3,a1_5] [--time-limit 60s] [--workers 2] [--write]
 
-FOLDER holds `model_<instance>.txt` and `assignment_<instance>.txt`; where it is left out, those that the tests use. Each
-instance is imported and solved as `rebalance` would. ``--write`` replaces `benchmarks/results/roadef_core.md`.
+FOLDER holds `model_<instance>.txt` and `assignment_<instance>.txt`; where it is left out, those that the tests use.
+Each instance is imported and solved as `rebalance` would. ``--write`` replaces `benchmarks/results/roadef_core.md`.
 """
 
 from __future__ import annotations
