@@ -59,11 +59,13 @@ def draw(table: Table, console: Console) -> None:
         header_style="dim",
         pad_edge=False,
     )
+    tight = _natural_width(table) > console.width
     for column in table.columns:
         numeric = column.startswith(">")
-        drawing.add_column(
-            Text(column.lstrip(">")), justify="right" if numeric else "left", no_wrap=numeric, overflow="fold"
-        )
+        header = column.lstrip(">")
+        if tight and numeric:  # numbers are short: their headers give way first, then names
+            header = header.replace(" ", "\n")
+        drawing.add_column(Text(header), justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     styles = [*table.styles, *[""] * (len(table.rows) - len(table.styles))]
     for row, style in zip(table.rows, styles, strict=True):
         drawing.add_row(*(Text(cell) for cell in row), style=style or None)
@@ -92,9 +94,17 @@ def _least_width(table: Table) -> int:
     """Return the width below which a drawing would cut something off: numbers whole, names folded."""
     total = 3 * (len(table.columns) - 1)
     for position, column in enumerate(table.columns):
-        widest = max(_width(text) for text in (column.lstrip(">"), *(row[position] for row in table.rows)))
-        total += widest if column.startswith(">") else min(widest, _NARROWEST)
+        numeric = column.startswith(">")
+        headers = column.lstrip(">").split(" ") if numeric else [column]
+        widest = max(_width(text) for text in (*headers, *(row[position] for row in table.rows)))
+        total += widest if numeric else min(widest, _NARROWEST)
     return total
+
+
+def _natural_width(table: Table) -> int:
+    """Return the width at which nothing wraps."""
+    columns = zip(*([column.lstrip(">") for column in table.columns], *table.rows), strict=True)
+    return 3 * (len(table.columns) - 1) + sum(max(map(_width, column)) for column in columns)
 
 
 def _one_line(text: str) -> str:

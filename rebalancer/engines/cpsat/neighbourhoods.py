@@ -71,7 +71,13 @@ def improve(
         turn = budget.part(min(_SECONDS * (1 + idle / 8), _MOST_SECONDS))
         outcome = solve(
             encoding.bulk,
-            replace(request, gap=0.0, seed=int(rng.integers(2**31))),
+            # One worker alone gets much further than several that wait for each other to stay in step.
+            replace(
+                request,
+                gap=0.0,
+                seed=int(rng.integers(2**31)),
+                workers=1 if request.deterministic else request.workers,
+            ),
             turn,
             cp_model_probing_level=0,
             symmetry_level=0,

@@ -120,7 +120,7 @@ def _settings(request: Request, budget: Budget) -> dict[str, Any]:
             settings["max_deterministic_time"] = left / _DETERMINISTIC_SECOND
         else:
             settings["max_time_in_seconds"] = left
-    if budget.deterministic:
+    if budget.deterministic and request.workers > 1:  # one worker is the same on every run by itself
         settings["interleave_search"] = True
     if request.gap > 0:
         settings["relative_gap_limit"] = request.gap
