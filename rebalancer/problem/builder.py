@@ -15,6 +15,7 @@ from rebalancer.problem.column import Amounts, Column
 from rebalancer.problem.dynamic import DynamicStatement, fixed_dynamic
 from rebalancer.problem.errors import MOST_REPORTED, FaultList, InputError, Path
 from rebalancer.problem.grouping import Groups, memberships
+from rebalancer.problem.numbers import FixedPoint
 from rebalancer.problem.problem import PLACED_SCOPE, Problem
 from rebalancer.problem.structure import (
     UNPLACED,
@@ -366,8 +367,8 @@ class ProblemBuilder:
         for (name, scope), parts in stated.items():
             names, what = (objects, self.object_name) if scope is None else (scopes[scope].items, scope)
             read = fixed_amounts(parts, names, what, self.resolution.get(name), self.faults)
-            if read is None:
-                continue
+            if read is None:  # its name exists all the same: what refers to it is not at fault as well
+                read = FixedPoint(np.zeros((len(names), 1), np.int64), 1), 0
             fixed, missing = read
             if scope is None:
                 of_objects[name] = ObjectDimension(name, fixed.integers, fixed.scale, None, fixed.rounded)
@@ -384,8 +385,8 @@ class ProblemBuilder:
             taken.add(dynamic.name)
             step = self.resolution.get(dynamic.name)
             built = fixed_dynamic(dynamic, objects, self.object_name, scopes, step, self.faults)
-            if built is not None:
-                of_objects[dynamic.name] = built
+            unread = ObjectDimension(dynamic.name, np.zeros((len(objects), 1), np.int64), 1)
+            of_objects[dynamic.name] = unread if built is None else built
         return of_objects, of_scopes
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from rebalancer.model import Component
-from rebalancer.problem import PLACED_SCOPE
+from rebalancer.problem import UNPLACED
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import ObjectName
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 class PlacedSpec(Spec):
     """Every object is in some container.
 
-    Stated implicitly for all objects with the policy DEFAULT: what is placed stays placed, what is not becomes a fix-
-    it goal. State it
-    yourself to change the policy or the costs, or to demand it of some objects only; the others may then be left out
-    or taken out.
+    Stated implicitly for all objects with the policy DEFAULT: what is placed stays placed, what is not becomes a
+    fix-it goal. State it yourself to change the policy or the costs, or to demand it of some objects only; the others
+    may then be left out or taken out.
 
     Notes
     -----
@@ -43,11 +42,7 @@ class PlacedSpec(Spec):
             if self.objects is None
             else np.unique(problem.objects.lookup(list(self.objects)))
         )
-        placed = (
-            problem.scopes[PLACED_SCOPE].item_of
-            if PLACED_SCOPE in problem.scopes
-            else np.append(np.zeros(len(problem.containers), np.int32), np.int32(1))
-        )
-        inside = np.where(placed == 0, np.int32(0), np.int32(-1))
+        inside = np.zeros(len(problem.containers) + 1, np.int32)
+        inside[UNPLACED] = -1
         tally = model.custom_tally(np.arange(len(objects)), objects, len(objects), inside, 1)
         return [Component(model.linear([(tally, -1)], 1), group_index=objects, group_names=problem.objects)]

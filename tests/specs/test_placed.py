@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from rebalancer.problem import ProblemBuilder
 from rebalancer.specs.compiler import compile_model
 from rebalancer.specs.entries import Constraint, Policy
 from rebalancer.specs.placed import PlacedSpec
@@ -40,3 +41,10 @@ def test_unknown_objects() -> None:
 
 def test_cells_are_by_object() -> None:
     assert [row[1] for row in table(world(), PlacedSpec()) if row[4]] == ["d"]
+
+
+def test_containers_may_be_called_placed() -> None:
+    builder = ProblemBuilder("task", "placed")
+    builder.set_assignment({"h0": ["a"], "h1": ["b"]}, ["c"])
+    model = compile_model(builder.build(), [], [])
+    assert model.evaluate(model.problem.initial).broken_components.tolist() == [1]  # only c is in no container

@@ -127,19 +127,23 @@ def _quotient_by_denominator(
     variable: int,
     factor: int,
 ) -> None:
-    """Demand the quotient under each value that the denominator can have: linear, and so far tighter than a product."""
+    """Choose among the quotients by each value that the denominator can have: linear, so far tighter than a product.
+
+    They are variables of their own: under a literal, the linear form of a quotient makes CP-SAT 9.15 call what is
+    feasible infeasible.
+    """
     values = np.arange(max(1, bottom[3]), bottom[4] + 1)
-    literals: list[int | None] = [None]
-    if len(values) > 1:
-        chosen = encoder.plain(np.zeros(len(values), np.int64), np.ones(len(values), np.int64))
-        encoder.bulk.linear_of(chosen, np.ones(len(values), np.int64), 1, 1)
-        var, coef = np.concatenate([bottom[0], chosen]), np.concatenate([bottom[1], -values])
-        encoder.bulk.linear_of(var, coef, -bottom[2], -bottom[2])
-        literals = chosen.tolist()
-    for value, literal in zip(values.tolist(), literals, strict=True):
-        var, coef = np.append(top[0], variable), np.append(-2 * factor * top[1], 2 * value)
-        const = 2 * factor * top[2]
-        encoder.bulk.linear_of(var, coef, const - value + 1, const + value, enforce=literal)
+    ends = [[(2 * factor * end + value) // (2 * value) for end in top[3:]] for value in values.tolist()]
+    quotients = encoder.plain(np.array([low for low, _ in ends], np.int64), np.array([high for _, high in ends], np.int64))
+    for value, quotient in zip(values.tolist(), quotients.tolist(), strict=True):
+        var, coef, const = np.append(top[0], quotient), np.append(-2 * factor * top[1], 2 * value), 2 * factor * top[2]
+        encoder.bulk.linear_of(var, coef, const - value + 1, const + value)
+    chosen = encoder.plain(np.zeros(len(values), np.int64), np.ones(len(values), np.int64))
+    encoder.bulk.linear_of(chosen, np.ones(len(values), np.int64), 1, 1)
+    var, coef = np.concatenate([bottom[0], chosen]), np.concatenate([bottom[1], -values])
+    encoder.bulk.linear_of(var, coef, -bottom[2], -bottom[2])
+    for quotient, literal in zip(quotients.tolist(), chosen.tolist(), strict=True):
+        encoder.bulk.linear_of(np.array([variable, quotient]), np.array([1, -1]), 0, 0, enforce=literal)
 
 
 def encode_mod(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:
