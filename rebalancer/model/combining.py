@@ -18,7 +18,7 @@ from rebalancer.model.units import (
     COEFFICIENT_BITS,
     EXACT_LIMIT,
     PRODUCT_LIMIT,
-    ROUNDED_LIMIT,
+    QUOTIENT_LIMIT,
     SCALAR_LIMIT,
     SQUARE_LIMIT,
     Amount,
@@ -226,7 +226,7 @@ class Combining(Formulas):
         if under.low < 1:
             raise ValueError("a ratio needs a positive denominator")
         over = self.rounded(over, PRODUCT_LIMIT)
-        factor = max(1, 2 ** math.floor(math.log2(ROUNDED_LIMIT / max(1, over.largest))))
+        factor = max(1, 2 ** math.floor(math.log2(QUOTIENT_LIMIT / max(1, over.largest))))
         unit = over.unit / (under.unit * factor)
         error = (
             unit / 2

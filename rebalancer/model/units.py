@@ -26,6 +26,8 @@ SQUARED_LIMIT = 2**28
 SQUARE_LIMIT = 2**46
 #: The factors of a product stay below this.
 PRODUCT_LIMIT = 2**30
+#: Quotients are held as finely as keeps them below this: CP-SAT 9.15 may call larger ones infeasible.
+QUOTIENT_LIMIT = 2**30
 Amount: TypeAlias = Param | Fraction | int
 
 

@@ -129,12 +129,13 @@ def _quotient_by_denominator(
 ) -> None:
     """Choose among the quotients by each value that the denominator can have: linear, so far tighter than a product.
 
-    They are variables of their own: under a literal, the linear form of a quotient makes CP-SAT 9.15 call what is
-    feasible infeasible.
+    Each is a variable of its own, and the one whose value the denominator has is the quotient.
     """
     values = np.arange(max(1, bottom[3]), bottom[4] + 1)
     ends = [[(2 * factor * end + value) // (2 * value) for end in top[3:]] for value in values.tolist()]
-    quotients = encoder.plain(np.array([low for low, _ in ends], np.int64), np.array([high for _, high in ends], np.int64))
+    quotients = encoder.plain(
+        np.array([low for low, _ in ends], np.int64), np.array([high for _, high in ends], np.int64)
+    )
     for value, quotient in zip(values.tolist(), quotients.tolist(), strict=True):
         var, coef, const = np.append(top[0], quotient), np.append(-2 * factor * top[1], 2 * value), 2 * factor * top[2]
         encoder.bulk.linear_of(var, coef, const - value + 1, const + value)
