@@ -53,6 +53,12 @@ class BulkModel:
         for bounds in zip(low.tolist(), high.tolist(), strict=True):
             variables.add().domain.extend(bounds)
 
+    def restrict(self, variable: int, values: IntArray) -> None:
+        """Leave a variable only some values, in ascending order."""
+        domain = self.proto.variables[variable].domain
+        domain.clear()
+        domain.extend(np.repeat(values, 2))
+
     def exactly_one(self, start: IntArray) -> None:
         """Demand exactly one of the variables start[i] … start[i + 1] - 1, for every i."""
         add = self.proto.constraints.add

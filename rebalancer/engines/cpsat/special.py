@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _NONE = np.empty(0, np.int64)
 #: With at most this many possible denominators, each of them has a linear quotient of its own.
 _DENOMINATORS = 64
+#: With at most this many possible quotients, their variables have no other values.
+_QUOTIENTS = 2048
 
 
 class Factors:
@@ -139,6 +141,12 @@ def _quotient_by_denominator(
     for value, quotient in zip(values.tolist(), quotients.tolist(), strict=True):
         var, coef, const = np.append(top[0], quotient), np.append(-2 * factor * top[1], 2 * value), 2 * factor * top[2]
         encoder.bulk.linear_of(var, coef, const - value + 1, const + value)
+    if len(values) * (top[4] - top[3] + 1) <= _QUOTIENTS:  # few enough to name each: CP-SAT then tells them apart
+        numbers = np.arange(top[3], top[4] + 1)
+        reachable = [np.unique((2 * factor * numbers + value) // (2 * value)) for value in values.tolist()]
+        for quotient, possible in zip(quotients.tolist(), reachable, strict=True):
+            encoder.bulk.restrict(quotient, possible)
+        encoder.bulk.restrict(variable, np.unique(np.concatenate(reachable)))
     chosen = encoder.plain(np.zeros(len(values), np.int64), np.ones(len(values), np.int64))
     encoder.bulk.linear_of(chosen, np.ones(len(values), np.int64), 1, 1)
     var, coef = np.concatenate([bottom[0], chosen]), np.concatenate([bottom[1], -values])
