@@ -143,17 +143,20 @@ class CpsatEngine:
 
     def _first_answer(self, search: _Search, encoding: Encoding, known: NDArray[np.int32]) -> str | None:
         """Find any assignment that holds all hard cells; return why there is none, if that is proven."""
-        request, budget = search.request, search.budget
+        request, budget, problem = search.request, search.budget, search.model.problem
         self._aim(search, encoding, 0)
-        encoding.hint_from(CellValues(search.model.problem, known))
+        encoding.hint_from(CellValues(problem, known))
         outcome = solve(encoding.bulk, request, budget, stop_after_first_solution=True)
         if outcome.status == "INFEASIBLE":
-            again = infeasibility.second_opinion(encoding, request, budget)
+            # asked again of the hard cells alone: an objective's large coefficients have been seen to mislead CP-SAT
+            bare = encode(replace(search.model, tuple_positions=()), encoding.literals, CellValues(problem, known))
+            again = infeasibility.second_opinion(bare, request, budget)
             if again.status == "INFEASIBLE":
                 return infeasibility.reason(search.model, request, budget) or infeasibility.NO_REASON
             if again.values is not None:
                 _log.warning("CP-SAT called a problem infeasible that is not: it did not say so a second time")
-            outcome = again
+                search.offer(bare.literals.assignment(again.values[: bare.literals.count] > 0))
+            return None
         self._take(search, encoding, outcome, 0)
         return None
 
