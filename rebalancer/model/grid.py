@@ -245,6 +245,29 @@ def _widen(grid: Grid, column: NDArray[np.int64] | None, columns: int) -> NDArra
     return grid.table[:, grid.column[first]] if grid.column is not None else grid.table[:, first]
 
 
+def stack(groups: int, items: int, grids: list[Grid]) -> tuple[NDArray[Any], NDArray[np.int64] | None, IntArray, Any]:
+    """Return several grids as one grid of records.
+
+    Returns
+    -------
+    table : array, shape (1 or groups, columns, len(grids))
+    column : int array of length items, or None
+        As in `Grid`.
+    keys : int64 array
+    values : array, shape (len(keys), len(grids))
+    """
+    spread = [_repeated(grid, groups, items) for grid in grids]
+    column, columns = _common_columns(spread, items)
+    rows = max(grid.table.shape[0] for grid in spread)
+    if rows * columns * len(grids) > LARGEST_TABLE:
+        raise GridTooLarge(f"{groups} groups × {items} items")
+    table = np.stack([np.broadcast_to(_widen(grid, column, columns), (rows, columns)) for grid in spread], axis=-1)
+    keyed = [grid.keys for grid in spread if len(grid.keys)]
+    keys = np.unique(np.concatenate(keyed)) if keyed else _NO_KEYS
+    values = [grid.at(keys // max(1, items), keys % max(1, items)) for grid in spread]
+    return table, column, keys, np.stack(values, axis=-1)
+
+
 def reduce_sum(
     grid: Grid, groups: int, items: int, group_map: NDArray[np.int64] | None, item_map: NDArray[np.int64] | None
 ) -> NDArray[Any]:

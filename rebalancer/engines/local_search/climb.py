@@ -1,0 +1,152 @@
+"""The searches: down from hot containers, and random walks that may go up.
+
+Each runs for a bounded amount of work and returns; who calls them decides by the clock.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rebalancer.engines.local_search.jit import kernel
+from rebalancer.engines.local_search.layout import Z_CONTAINERS, Z_OBJECTS, pointers
+from rebalancer.engines.local_search.scan import block, exchange, pair
+from rebalancer.engines.local_search.trail import T_LENGTH, draw, draw_share, full, go, judged, trail_pointers
+
+
+@kernel
+def descend(flat: Any, trail: Any, order: Any, first: int, last: int, width: int, least: float) -> int:
+    """Move each object of some containers to the best of ``width`` sampled ones wherever that gains ``least``.
+
+    Returns
+    -------
+    int
+        Where in ``order`` it stopped: ``last``, or earlier because the log is full.
+    """
+    f, t = pointers(flat), trail_pointers(trail)
+    containers = f.sizes[Z_CONTAINERS]
+    for at in range(first, last):
+        if full(t, f.load[order[at]] + 1):
+            return at
+        o = f.first[order[at]]
+        while o >= 0:
+            after = f.after[o]
+            n = 0
+            if f.home[o] != f.place[o]:
+                t.to[0] = f.home[o]
+                n = 1
+            while n < width:
+                b = draw(t, containers)
+                if b != f.place[o]:
+                    t.to[n] = b
+                    n += 1
+                elif containers == 1:
+                    break
+            block(f, o, t.to, n, t.cost, -least)
+            best = -1
+            for i in range(n):
+                if t.cost[i] < -least and (best < 0 or t.cost[i] < t.cost[best]):
+                    best = i
+            if best >= 0:
+                length = t.numbers[T_LENGTH]
+                go(f, t, o, t.to[best])
+                judged(f, t, length, -least)
+            o = after
+    return last
+
+
+@kernel
+def swap_down(flat: Any, trail: Any, order: Any, first: int, last: int, tries: int, least: float) -> int:
+    """Exchange objects of some containers with sampled others wherever that gains ``least``; returns like `descend`."""
+    f, t = pointers(flat), trail_pointers(trail)
+    objects = f.sizes[Z_OBJECTS]
+    for at in range(first, last):
+        if full(t, 2 * f.load[order[at]] + 2):
+            return at
+        o = f.first[order[at]]
+        while o >= 0:
+            after = f.after[o]
+            best, best_cost = -1, -least
+            for _ in range(tries):
+                q = draw(t, objects)
+                if f.place[q] != f.place[o]:
+                    cost = exchange(f, o, q, best_cost)
+                    if cost < best_cost:
+                        best, best_cost = q, cost
+            if best >= 0:
+                length = t.numbers[T_LENGTH]
+                a, b = f.place[o], f.place[best]
+                go(f, t, o, b)
+                go(f, t, best, a)
+                judged(f, t, length, -least)
+            o = after
+    return last
+
+
+@kernel
+def anneal(flat: Any, trail: Any, steps: int, hot: float, cold: float, swaps: float) -> int:
+    """Walk at random: moves and exchanges that cost c are made with probability exp(-c / temperature).
+
+    Parameters
+    ----------
+    steps : int
+        Moves to try; fewer where the log is full.
+    hot, cold : float
+        Temperature at the first and the last step.
+    swaps : float
+        Share of exchanges.
+
+    Returns
+    -------
+    int
+        Steps made.
+    """
+    f, t = pointers(flat), trail_pointers(trail)
+    objects, containers = f.sizes[Z_OBJECTS], f.sizes[Z_CONTAINERS]
+    temperature = hot
+    factor = (cold / hot) ** (64.0 / steps) if hot > 0 and cold > 0 else 0.0
+    for step in range(steps):
+        if step % 64 == 63:
+            temperature *= factor
+        allowed = -temperature * math.log(draw_share(t))
+        o = draw(t, objects)
+        length = t.numbers[T_LENGTH]
+        if draw_share(t) <= swaps:
+            q = draw(t, objects)
+            a, b = f.place[o], f.place[q]
+            if a == b or exchange(f, o, q, allowed) > allowed:
+                continue
+            if full(t, 2):
+                return step
+            go(f, t, o, b)
+            go(f, t, q, a)
+        else:
+            b = draw(t, containers)
+            if b == f.place[o] or pair(f, o, b, allowed) > allowed:
+                continue
+            if full(t, 1):
+                return step
+            go(f, t, o, b)
+        judged(f, t, length, allowed)
+    return steps
+
+
+@kernel
+def return_home(flat: Any, trail: Any, first: int, last: int, allowed: float) -> int:
+    """Put moved objects back where they started wherever that costs at most ``allowed``.
+
+    Returns the object at which it stopped.
+    """
+    f, t = pointers(flat), trail_pointers(trail)
+    for o in range(first, last):
+        home = f.home[o]
+        if f.place[o] == home:
+            continue
+        if full(t, 1):
+            return o
+        if pair(f, o, home, allowed) <= allowed:
+            length = t.numbers[T_LENGTH]
+            go(f, t, o, home)
+            judged(f, t, length, allowed)
+    return last
+

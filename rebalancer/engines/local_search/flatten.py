@@ -1,0 +1,478 @@
+"""Writes the columns, pieces and specials of a model as flat arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.engines.local_search import layout as at
+from rebalancer.engines.local_search.forms import FAR, Column, Forms, Piece, Special, Way
+from rebalancer.engines.local_search.layout import Flat
+from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Model, Product, Ratio, Reduce
+from rebalancer.model.evaluate import add_up
+from rebalancer.model.grid import apply, stack
+from rebalancer.model.order import targets
+from rebalancer.problem.numbers import IntArray
+
+#: Tallies with more cells than this, and than four times their memberships, are kept as hash rows.
+DENSE_CELLS = 1_000_000
+#: Records of at most this many words are written down cell by cell.
+DENSE_WORDS = 4_000_000
+
+_FUNCTIONS = {
+    Function.IDENTITY: at.F_IDENTITY,
+    Function.HINGE: at.F_HINGE,
+    Function.STEP: at.F_STEP,
+    Function.SQUARE: at.F_SQUARE,
+    Function.CEIL: at.F_CEIL,
+    Function.RAISE: at.F_CEIL,
+    Function.MOD: at.F_MOD,
+    Function.ROUND: at.F_ROUND,
+}
+_KINDS = {Gathering.MAX: at.K_MAX, Gathering.MIN: at.K_MIN, Gathering.NTH_LARGEST: at.K_NTH}
+
+
+@dataclass
+class _Pool:
+    """One growing array."""
+
+    dtype: Any
+    parts: list[NDArray[Any]] = field(default_factory=list)
+    length: int = 0
+    _known: dict[int, int] = field(default_factory=dict)
+
+    def add(self, values: NDArray[Any]) -> int:
+        """Append values; return where they begin. The same array is kept once."""
+        if id(values) in self._known:
+            return self._known[id(values)]
+        start = self.length
+        self.parts.append(values)  # keeps it alive, so that its id stays its own
+        self._known[id(values)] = start
+        self.length += values.size
+        return start
+
+    def array(self) -> NDArray[Any]:
+        parts = [part.ravel().astype(self.dtype, copy=False) for part in self.parts]
+        return np.concatenate(parts) if parts else np.zeros(0, self.dtype)
+
+
+class _Records:
+    """The numbers of a column that differ from cell to cell, one word each."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        self.grids: list[Grid] = []
+
+    def word(self, grid: Grid, always: bool = False) -> tuple[int, int]:
+        """Return the word of a number and its constant value, one of which counts."""
+        if grid.table.size == 1 and not len(grid.keys) and not always:
+            return -1, int(grid.table[0, 0])
+        self.grids.append(apply(lambda v: v, self.column.groups, self.column.items, grid))
+        return len(self.grids) - 1, 0
+
+
+class Flattener:
+    """Makes the flat arrays of a model once; `at` fills in an assignment.
+
+    Parameters
+    ----------
+    model : Model
+
+    Raises
+    ------
+    TooLargeForMoves
+        Some cells would need a table over too many groups and items.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.forms = Forms(model)
+        self.containers = len(model.problem.containers)
+        self._maps, self._words = _Pool(np.int32), _Pool(np.int64)
+        self._spread, self._spots = _Pool(np.int64), _Pool(np.int64)
+        self._values = self._hashes = 0
+        self._pieces: list[list[int]] = []
+        self._stages: list[list[int]] = []
+        columns = np.array([self._column(column) for column in self.forms.columns], np.int64)
+        self._columns = columns.reshape(-1, at.C_WIDTH)
+        self._tree_length = 0
+        specials = np.array([self._special(special) for special in self.forms.specials], np.int64)
+        self._specials = specials.reshape(-1, at.X_WIDTH)
+        self._uses = self._list_uses()
+        self._hash_rows = self._size_hash_rows()
+        self._memberships()
+        self._list_heads()
+        self.fixed = self._fixed()
+
+    # -- columns ----------------------------------------------------------------------------------------------------
+
+    def _column(self, column: Column) -> list[int]:
+        row = [0] * at.C_WIDTH
+        size = column.groups * column.items
+        row[at.C_GROUPS], row[at.C_ITEMS], row[at.C_SIZE] = column.groups, column.items, size
+        row[at.C_VALUES], row[at.C_HASH] = -1, -1
+        members = column.members
+        if members is None or column.read or size <= max(DENSE_CELLS, 4 * len(members.member)):
+            row[at.C_VALUES] = self._values
+            self._values += size
+        else:
+            row[at.C_HASH] = self._hashes
+            self._hashes += column.groups
+        row[at.C_ITEM_OF] = row[at.C_CONDITION] = row[at.C_MAKER] = -1
+        if members is not None:
+            assert column.item_of is not None
+            row[at.C_ITEM_OF] = self._maps.add(column.item_of)
+            inside = column.item_of[:-1]
+            row[at.C_FLAT] = int(not len(inside) or bool((inside == inside[0]).all()))
+            row[at.C_CONDITION] = row[at.C_ITEM_OF] if members.condition is None else self._maps.add(members.condition)
+        records = _Records(column)
+        for word, bounds, pick, far in (
+            (at.C_LOW, column.low, np.maximum, -FAR),
+            (at.C_HIGH, column.high, np.minimum, FAR),
+        ):
+            row[word] = -1
+            if bounds:
+                whole = bounds[0]
+                for bound in bounds[1:]:
+                    whole = apply(pick, column.groups, column.items, whole, bound)
+                row[word] = records.word(whole.map(lambda v: np.clip(v, -FAR, FAR)), always=True)[0]
+        row[at.C_PIECE] = len(self._pieces) * at.P_WIDTH
+        for piece in column.pieces:
+            self._pieces.append(self._piece(column, piece, records))
+        row[at.C_PIECE_END] = len(self._pieces) * at.P_WIDTH
+        self._records(row, records)
+        return row
+
+    def _records(self, row: list[int], records: _Records) -> None:
+        """Lay out a column's records: by group or shared, by class of items, and exceptional ones."""
+        column, grids = records.column, records.grids
+        row[at.C_WORDS], row[at.C_CLASS], row[at.C_EXCEPT] = len(grids), -1, -1
+        if not grids or not row[at.C_SIZE]:
+            return
+        table, classes, keys, values = stack(column.groups, column.items, grids)
+        if len(keys) and row[at.C_SIZE] * len(grids) <= DENSE_WORDS:
+            wide = table if classes is None else table[:, classes]
+            table = np.array(np.broadcast_to(wide, (column.groups, column.items, len(grids))))
+            table[keys // column.items, keys % column.items] = values
+            classes, keys = None, keys[:0]
+        row[at.C_RECORDS] = self._words.add(np.ascontiguousarray(table))
+        row[at.C_ROW_STEP] = 0 if table.shape[0] == 1 else table.shape[1] * len(grids)
+        if table.shape[1] > 1:
+            row[at.C_CLASS] = -2 if classes is None else self._maps.add((classes * len(grids)).astype(np.int32))
+        if len(keys):
+            group = keys // column.items
+            first = self._words.add(np.ascontiguousarray(values))
+            if first + values.size >= 2**31:
+                raise MemoryError("too many exceptional limits")
+            order = np.searchsorted(group, np.arange(column.groups + 1))
+            item = self._maps.add((keys % column.items).astype(np.int32))
+            pointers = np.concatenate([[item, first], order]).astype(np.int32)
+            row[at.C_EXCEPT] = self._maps.add(pointers)
+
+    def _piece(self, column: Column, piece: Piece, records: _Records) -> list[int]:
+        atom, target = piece.atom, piece.target
+        row = [0] * at.P_WIDTH
+        row[at.P_TARGET], row[at.P_SOURCE] = target.index * at.C_WIDTH, column.index * at.C_WIDTH
+        row[at.P_SINGLE] = int(target.groups * target.items == 1)
+        row[at.P_STAGE] = len(self._stages) * at.S_WIDTH
+        for stage in atom.stages:
+            line = [_FUNCTIONS[stage.function]]
+            for grid in (stage.alpha, stage.const, stage.divisor):
+                line += records.word(grid)
+            self._stages.append(line)
+        row[at.P_STAGE_END] = len(self._stages) * at.S_WIDTH
+        way = atom.way
+        row[at.P_COEF_WORD] = row[at.P_INDEX_WORD] = row[at.P_SPREAD_COEF] = -1
+        if way.spread:
+            row[at.P_SPREAD] = way.all_groups + 2 * way.all_items
+            wide = apply(lambda v: v, target.groups, target.items, atom.coef)
+            row[at.P_SPREAD_COEF] = self._spread.add(np.ascontiguousarray(wide.dense()))
+        else:
+            row[at.P_COEF_WORD], row[at.P_COEF] = records.word(atom.coef)
+        if way.keys is not None:
+            grid = Grid(column.groups, column.items, np.array([[-1]]), None, way.keys, way.index)
+            row[at.P_INDEX_WORD] = records.word(grid, always=True)[0]
+        row[at.P_GROUP], row[at.P_GROUP_MAP] = self._map(way, way.group)
+        row[at.P_ITEM], row[at.P_ITEM_MAP] = self._map(way, way.item)
+        return row
+
+    def _map(self, way: Way, mapping: Any) -> tuple[int, int]:
+        if way.keys is not None or mapping is None:
+            return 0, 0
+        return (1, 0) if isinstance(mapping, str) else (2, self._maps.add(mapping))
+
+    # -- specials ---------------------------------------------------------------------------------------------------
+
+    def _special(self, special: Special) -> list[int]:
+        cells, row = special.cells, [0] * at.X_WIDTH
+        row[at.X_OUTPUT] = special.output.index * at.C_WIDTH
+        inputs = np.array([column.index * at.C_WIDTH for column in special.inputs], np.int32)
+        row[at.X_INPUTS] = self._maps.add(inputs)
+        row[at.X_INPUTS_END] = row[at.X_INPUTS] + len(inputs)
+        if isinstance(cells, Extremum):
+            row[at.X_KIND] = at.K_LARGEST_OF if cells.largest_of else at.K_SMALLEST_OF
+        elif isinstance(cells, Product):
+            row[at.X_KIND], row[at.X_NUMBER] = at.K_PRODUCT, cells.divisor
+        elif isinstance(cells, Ratio):
+            row[at.X_KIND], row[at.X_NUMBER] = at.K_RATIO, cells.factor
+        else:
+            assert isinstance(cells, Reduce)
+            row[at.X_KIND] = _KINDS.get(cells.how, at.K_REST)
+            row[at.X_NUMBER] = cells.rank
+            self._lay_out(cells, row)
+        return row
+
+    def _lay_out(self, cells: Reduce, row: list[int]) -> None:
+        """Give each input cell its place among the numbers of its output."""
+        source = cells.source
+        target = targets(source.groups, source.items, cells.items, cells.group_map, cells.item_map)
+        outputs = cells.groups * cells.items
+        size = np.bincount(target[target >= 0], minlength=outputs)
+        if row[at.X_KIND] in (at.K_MAX, at.K_MIN):
+            length = 2 * np.maximum(1, size)  # a tournament: leaves are the second half
+        else:
+            length = size
+        start = self._tree_length + np.concatenate([[0], np.cumsum(length)])
+        self._tree_length = int(start[-1])
+        order = np.argsort(target, kind="stable")
+        within = np.empty(len(target), np.int64)
+        within[order] = np.arange(len(target)) - np.searchsorted(target[order], target[order])
+        place = np.where(target >= 0, target * 2**32 + within, -1)
+        row[at.X_PLACE] = self._spots.add(place)
+        row[at.X_TREES] = self._spots.add(start.astype(np.int64))
+
+    def _list_uses(self) -> IntArray:
+        """Note with each column the specials that read it."""
+        users: dict[int, list[int]] = {}
+        for number, special in enumerate(self.forms.specials):
+            for column in dict.fromkeys(column.index for column in special.inputs):
+                users.setdefault(column, []).append(number)
+            self._columns[special.output.index, at.C_MAKER] = number * at.X_WIDTH
+        uses: list[int] = []
+        for index in range(len(self._columns)):
+            self._columns[index, at.C_USE] = len(uses)
+            uses += [number * at.X_WIDTH for number in users.get(index, [])]
+            self._columns[index, at.C_USE_END] = len(uses)
+        return np.array(uses, np.int64)
+
+    # -- objects ----------------------------------------------------------------------------------------------------
+
+    def _size_hash_rows(self) -> IntArray:
+        """Return where the hash row of each group begins: twice as long as it can have entries, at most one per item."""
+        sizes = []
+        for column, row in zip(self.forms.columns, self._columns, strict=True):
+            if row[at.C_HASH] >= 0:
+                assert column.members is not None
+                members = np.bincount(column.members.group, minlength=column.groups)
+                length = 2 ** np.ceil(np.log2(np.maximum(2, 2 * members))).astype(np.int64)
+                sizes.append(np.minimum(length, column.items))
+        return np.concatenate([[0], np.cumsum(np.concatenate(sizes))]) if sizes else np.zeros(1, np.int64)
+
+    def _memberships(self) -> None:
+        """Put the memberships of each object together, each in the turn in which a move asks for it."""
+        objects = len(self.model.problem.objects)
+        tallies = [column for column in self.forms.columns if column.members is not None]
+        tallies.sort(key=lambda c: (_turn(c), self._columns[c.index, at.C_HASH] >= 0, c.groups, c.index))
+        total = np.zeros(objects, np.int64)
+        for rank, column in enumerate(tallies):
+            self._columns[column.index, at.C_RANK] = rank
+            assert column.members is not None
+            total += np.bincount(column.members.member, minlength=objects)
+        self._object_rows = np.concatenate([[0], np.cumsum(total)])
+        count = int(self._object_rows[-1])
+        self._rows, self._weights = np.zeros((count, 4), np.int32), np.zeros(count, np.int64)
+        filled = self._object_rows[:-1].copy()
+        item, weight, used = [], [], 0
+        for column in tallies:
+            members = column.members
+            assert members is not None
+            order = np.argsort(members.member, kind="stable")
+            member = members.member[order]
+            slot = filled[member] + np.arange(len(member)) - np.searchsorted(member, member)
+            filled += np.bincount(member, minlength=objects)
+            self._rows[slot, at.R_COLUMN] = column.index * at.C_WIDTH
+            self._rows[slot, at.R_GROUP] = members.group[order]
+            self._weights[slot] = members.default[order]
+            if len(members.row):
+                first = np.searchsorted(members.row, np.arange(len(member) + 1))
+                self._rows[slot, at.R_EXCEPT] = used + first[:-1][order]
+                self._rows[slot, at.R_EXCEPTS] = np.diff(first)[order]
+                used += len(members.row)
+                item.append(members.item)
+                weight.append(members.weight)
+        self._except_item = np.concatenate(item).astype(np.int32) if item else np.zeros(0, np.int32)
+        self._except_weight = np.concatenate(weight) if weight else np.zeros(0, np.int64)
+
+    def _list_heads(self) -> None:
+        """Find the single cells that objectives add up rounded, to know what is lost by that."""
+        head, weight = [], []
+        for position, objective in enumerate(self.forms.objectives):
+            worth = {objective.index: 1.0}
+            for column in reversed(self.forms.columns[: objective.index]):
+                if column.groups * column.items > 1 or column.members is not None:
+                    continue
+                for offset, piece in enumerate(column.pieces):
+                    atom = piece.atom
+                    rounds = all(s.function in (Function.ROUND, Function.RAISE) for s in atom.stages)
+                    if piece.target.index not in worth or not rounds or atom.way.spread:
+                        continue
+                    factor = worth[piece.target.index] * float(atom.coef.table[0, 0])
+                    if atom.stages:
+                        head.append((int(self._columns[column.index, at.C_PIECE]) + offset * at.P_WIDTH, position))
+                        weight.append(factor)
+                    for stage in atom.stages:
+                        factor *= float(stage.alpha.table[0, 0]) / float(stage.divisor.table[0, 0])
+                    worth[column.index] = worth.get(column.index, 0.0) + factor
+        self._head = np.array(head, np.int64).reshape(-1, 2)
+        self._head_weight = np.array(weight, np.float64)
+
+    # -- all together -----------------------------------------------------------------------------------------------
+
+    def _fixed(self) -> dict[str, NDArray[Any]]:
+        problem = self.model.problem
+        columns = self._columns
+        singles = np.flatnonzero((columns[:, at.C_SIZE] == 1) & (columns[:, at.C_ITEM_OF] < 0))
+        return {
+            "sizes": np.array(
+                [
+                    len(problem.objects),
+                    self.containers,
+                    len(columns),
+                    len(self._pieces),
+                    len(self._specials),
+                    len(singles),
+                    len(self._head),
+                    len(self.forms.objectives),
+                    self._values,
+                ],
+                np.int64,
+            ),
+            "columns": columns.ravel(),
+            "pieces": np.array(self._pieces, np.int64).ravel(),
+            "stages": np.array(self._stages, np.int64).ravel(),
+            "specials": self._specials.ravel(),
+            "uses": self._uses,
+            "maps": self._maps.array(),
+            "words": self._words.array(),
+            "spread": self._spread.array(),
+            "spots": self._spots.array(),
+            "object_rows": self._object_rows * at.R_WIDTH,
+            "rows": self._rows.ravel(),
+            "weights": self._weights,
+            "except_item": self._except_item,
+            "except_weight": self._except_weight,
+            "singles": singles * at.C_WIDTH,
+            "objectives": np.array([column.index * at.C_WIDTH for column in self.forms.objectives], np.int64),
+            "head": self._head.ravel(),
+            "head_weight": self._head_weight,
+            "hash_rows": self._hash_rows.astype(np.int64),
+            "home": np.where(problem.initial < 0, self.containers, problem.initial).astype(np.int32),
+        }
+
+    def at(self, assignment: NDArray[np.int32]) -> Flat:
+        """Return the arrays of one searcher, standing at an assignment."""
+        from rebalancer.engines.local_search.propagate import fill_hashes, link, settle
+
+        problem, columns = self.model.problem, self._columns
+        place = np.where(assignment < 0, self.containers, assignment).astype(np.int32)
+        values = np.zeros(self._values, np.int64)
+        known = CellValues(problem, assignment)
+        objects = len(place)
+        fan_out = sum(
+            int(columns[p[at.P_TARGET] // at.C_WIDTH, at.C_SIZE]) if p[at.P_SPREAD] else 1 for p in self._pieces
+        ) + sum(int(columns[s[at.X_OUTPUT] // at.C_WIDTH, at.C_SIZE]) for s in self._specials if s[at.X_KIND] == at.K_PRODUCT)
+        flat = Flat(
+            **self.fixed,
+            values=values,
+            hash_key=np.full(int(self._hash_rows[-1]), -1, np.int32),
+            hash_value=np.zeros(int(self._hash_rows[-1]), np.int64),
+            place=place,
+            pending=np.zeros(columns.size, np.int64),
+            stack=np.zeros(4 * (fan_out + len(self._specials) + 64), np.int64),
+            counts=np.zeros(at.N_WIDTH, np.int64),
+            broken=np.zeros(columns.size, np.int64),
+            numbers=np.zeros(self._tree_length, np.int64),
+            gradient=np.zeros(self._values, np.float64),
+            piece_gradient=np.zeros(len(self._pieces) * at.P_WIDTH, np.float64),
+            penalty=np.full(columns.size, np.inf),
+            first=np.full(self.containers + 1, -1, np.int32),
+            after=np.full(objects, -1, np.int32),
+            before=np.full(objects, -1, np.int32),
+            load=np.zeros(self.containers + 1, np.int32),
+        )
+        for column, row in zip(self.forms.columns, columns, strict=True):
+            if column.members is None:
+                start = int(row[at.C_VALUES])
+                values[start : start + row[at.C_SIZE]] = self.forms.values(column, known).dense().ravel()
+            elif row[at.C_VALUES] >= 0:
+                start = int(row[at.C_VALUES])
+                values[start : start + row[at.C_SIZE]] = _tally(column, place)
+            else:
+                keys, sums = _sparse_tally(column, place)
+                fill_hashes(flat, column.index * at.C_WIDTH, keys // column.items, keys % column.items, sums)
+        self._fill_numbers(flat)
+        link(flat)
+        settle(flat)
+        return flat
+
+    def _fill_numbers(self, flat: Flat) -> None:
+        for special, row in zip(self.forms.specials, self._specials, strict=True):
+            kind = int(row[at.X_KIND])
+            if kind not in (at.K_MAX, at.K_MIN, at.K_NTH, at.K_REST):
+                continue
+            source = self._columns[special.inputs[0].index]
+            values = flat.values[source[at.C_VALUES] : source[at.C_VALUES] + source[at.C_SIZE]]
+            place = flat.spots[row[at.X_PLACE] : row[at.X_PLACE] + len(values)]
+            outputs = int(self._columns[row[at.X_OUTPUT] // at.C_WIDTH, at.C_SIZE])
+            start = flat.spots[row[at.X_TREES] : row[at.X_TREES] + outputs + 1]
+            inside = np.flatnonzero(place >= 0)
+            output, within = place[inside] >> 32, place[inside] & (2**32 - 1)
+            if kind in (at.K_MAX, at.K_MIN):
+                from rebalancer.engines.local_search.propagate import build_trees
+
+                size = np.diff(start) // 2
+                flat.numbers[start[0] : start[-1]] = -FAR if kind == at.K_MAX else FAR
+                flat.numbers[start[output] + size[output] + within] = values[inside]
+                build_trees(flat.numbers, start, kind == at.K_MAX)
+            else:
+                order = np.lexsort((-values[inside], output))
+                flat.numbers[start[0] : start[-1]] = values[inside][order]
+
+
+def _turn(column: Column) -> int:
+    """Return when to look at a tally: first what may forbid a move cheaply, then costs, then bounds of many groups."""
+    return 1 if column.pieces else 0 if column.groups == 1 else 2
+
+
+def _weights_at(column: Column, place: NDArray[np.int32]) -> IntArray:
+    """Return what each membership of a tally weighs at an assignment."""
+    members = column.members
+    assert members is not None
+    weight = members.default
+    if len(members.row):
+        assert members.condition is not None
+        weight = weight.copy()
+        here = members.condition[place[members.member[members.row]]] == members.item
+        weight[members.row[here]] = members.weight[here]
+    return weight
+
+
+def _tally(column: Column, place: NDArray[np.int32]) -> IntArray:
+    assert column.members is not None
+    assert column.item_of is not None
+    item = column.item_of[place[column.members.member]]
+    kept = item >= 0
+    key = column.members.group[kept] * column.items + item[kept]
+    return add_up(key, _weights_at(column, place)[kept], column.groups * column.items)
+
+
+def _sparse_tally(column: Column, place: NDArray[np.int32]) -> tuple[IntArray, IntArray]:
+    assert column.members is not None
+    assert column.item_of is not None
+    item = column.item_of[place[column.members.member]]
+    kept = item >= 0
+    keys, slot = np.unique(column.members.group[kept] * column.items + item[kept], return_inverse=True)
+    return keys, add_up(slot, _weights_at(column, place)[kept], len(keys))

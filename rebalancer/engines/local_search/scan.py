@@ -1,0 +1,185 @@
+"""Ranks moves without making them: one object against a block of containers, and exchanges of two objects.
+
+What a move costs at the tallies is computed exactly, what follows from it by its slope (`slopes`). Bounds of tallies
+count as they are; those of later cells show when the move is made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rebalancer.engines.local_search.jit import kernel
+from rebalancer.engines.local_search.layout import (
+    C_FLAT,
+    C_HIGH,
+    C_ITEM_OF,
+    C_ITEMS,
+    C_LOW,
+    C_PIECE,
+    C_PIECE_END,
+    C_RANK,
+    C_USE,
+    C_USE_END,
+    C_VALUES,
+    C_WORDS,
+    P_WIDTH,
+    R_COLUMN,
+    R_EXCEPTS,
+    R_GROUP,
+    R_WIDTH,
+    Z_CONTAINERS,
+)
+from rebalancer.engines.local_search.propagate import beyond, record, staged, value, weight
+from rebalancer.engines.local_search.slopes import price
+
+#: What a forbidden move costs.
+FORBIDDEN = 1e300
+
+
+@kernel
+def cell_cost(f: Any, k: int, g: int, s: int, old: int, new: int) -> float:
+    """Return what it costs to change a tally's cell."""
+    rec = record(f, k, g, s) if f.columns[k + C_WORDS] else 0
+    cost = 0.0
+    if f.columns[k + C_HIGH] >= 0 or f.columns[k + C_LOW] >= 0:
+        was, now = beyond(f, k, rec, old), beyond(f, k, rec, new)
+        if was != now:
+            fine = f.penalty[k]
+            if fine < FORBIDDEN:
+                cost += fine * (now - was)
+            elif now > was:
+                return FORBIDDEN
+    for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
+        dy = staged(f, p, rec, new) - staged(f, p, rec, old)
+        if dy:
+            cost += dy * price(f, p, rec, g, s)
+    if f.columns[k + C_USE] < f.columns[k + C_USE_END]:
+        cost += (new - old) * f.gradient[f.columns[k + C_VALUES] + g * f.columns[k + C_ITEMS] + s]
+    return cost
+
+
+@kernel
+def block(f: Any, o: int, to: Any, n: int, cost: Any, worst: float) -> None:
+    """Fill in what it costs to put an object into each of ``n`` containers; FORBIDDEN where a bound forbids it.
+
+    Costs of more than ``worst`` may be left incomplete once nothing that follows can make them smaller.
+    """
+    a = f.place[o]
+    for i in range(n):
+        cost[i] = 0.0
+    containers = f.sizes[Z_CONTAINERS]
+    for r in range(f.object_rows[o], f.object_rows[o + 1], R_WIDTH):
+        k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
+        base, excepts = f.columns[k + C_ITEM_OF], f.rows[r + R_EXCEPTS]
+        flat = f.columns[k + C_FLAT] and not excepts
+        only_bounds = f.columns[k + C_PIECE] == f.columns[k + C_PIECE_END]
+        ia = f.maps[base + a]
+        wa = weight(f, r, k, a)
+        known, left, va = False, 0.0, 0
+        for i in range(n):
+            b = to[i]
+            if cost[i] >= FORBIDDEN or (only_bounds and cost[i] > worst) or (flat and a < containers > b):
+                continue
+            ib = f.maps[base + b]
+            if ib == ia and (excepts == 0 or ia < 0):
+                continue
+            if not known and ia >= 0:
+                known, va = True, value(f, k, g, ia)
+                left = cell_cost(f, k, g, ia, va, va - wa) if wa else 0.0
+            wb = weight(f, r, k, b) if excepts else wa
+            if ib == ia:
+                if wb != wa:
+                    cost[i] += cell_cost(f, k, g, ia, va, va + wb - wa)
+                continue
+            if ia >= 0:
+                cost[i] += left
+            if ib >= 0 and wb:
+                vb = value(f, k, g, ib)
+                cost[i] += cell_cost(f, k, g, ib, vb, vb + wb)
+
+
+@kernel
+def pair(f: Any, o: int, b: int, worst: float) -> float:
+    """Return what it costs to put an object into a container."""
+    a = f.place[o]
+    cost = 0.0
+    for r in range(f.object_rows[o], f.object_rows[o + 1], R_WIDTH):
+        k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
+        if cost > worst and f.columns[k + C_PIECE] == f.columns[k + C_PIECE_END]:
+            return cost
+        base, excepts = f.columns[k + C_ITEM_OF], f.rows[r + R_EXCEPTS]
+        ia, ib = f.maps[base + a], f.maps[base + b]
+        if ib == ia and (excepts == 0 or ia < 0):
+            continue
+        wa = weight(f, r, k, a)
+        wb = weight(f, r, k, b) if excepts else wa
+        if ia == ib:
+            if wa != wb:
+                v = value(f, k, g, ia)
+                cost += cell_cost(f, k, g, ia, v, v + wb - wa)
+        else:
+            if ib >= 0 and wb:
+                v = value(f, k, g, ib)
+                cost += cell_cost(f, k, g, ib, v, v + wb)
+                if cost >= FORBIDDEN:
+                    return cost
+            if ia >= 0 and wa:
+                v = value(f, k, g, ia)
+                cost += cell_cost(f, k, g, ia, v, v - wa)
+        if cost >= FORBIDDEN:
+            return cost
+    return cost
+
+
+@kernel
+def _exchanged(f: Any, k: int, g: int, ia: int, ib: int, at_a: int, at_b: int) -> float:
+    """Return what it costs to change the cells of two items of a group."""
+    if ia == ib:
+        if ia < 0 or at_a + at_b == 0:
+            return 0.0
+        v = value(f, k, g, ia)
+        return cell_cost(f, k, g, ia, v, v + at_a + at_b)
+    cost = 0.0
+    if ia >= 0 and at_a:
+        v = value(f, k, g, ia)
+        cost += cell_cost(f, k, g, ia, v, v + at_a)
+    if ib >= 0 and at_b and cost < FORBIDDEN:
+        v = value(f, k, g, ib)
+        cost += cell_cost(f, k, g, ib, v, v + at_b)
+    return cost
+
+
+@kernel
+def exchange(f: Any, o: int, q: int, worst: float) -> float:
+    """Return what it costs if two objects change places."""
+    a, b = f.place[o], f.place[q]
+    i, j = f.object_rows[o], f.object_rows[q]
+    i_end, j_end = f.object_rows[o + 1], f.object_rows[q + 1]
+    cost = 0.0
+    while i < i_end or j < j_end:
+        if i < i_end and j < j_end:
+            k, other = f.rows[i + R_COLUMN], f.rows[j + R_COLUMN]
+            order = f.columns[k + C_RANK] - f.columns[other + C_RANK]
+            if order == 0:
+                order = f.rows[i + R_GROUP] - f.rows[j + R_GROUP]
+        else:
+            order = -1 if i < i_end else 1
+        r = i if order <= 0 else j
+        k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
+        if cost > worst and f.columns[k + C_PIECE] == f.columns[k + C_PIECE_END]:
+            return cost
+        base = f.columns[k + C_ITEM_OF]
+        ia, ib = f.maps[base + a], f.maps[base + b]
+        at_a = at_b = 0
+        if order <= 0:
+            at_a -= weight(f, i, k, a)
+            at_b += weight(f, i, k, b)
+            i += R_WIDTH
+        if order >= 0:
+            at_b -= weight(f, j, k, b)
+            at_a += weight(f, j, k, a)
+            j += R_WIDTH
+        cost += _exchanged(f, k, g, ia, ib, at_a, at_b)
+        if cost >= FORBIDDEN:
+            return cost
+    return cost

@@ -1,0 +1,237 @@
+"""What one unit more of each cell is worth, as far as a straight line can tell.
+
+Backwards from the objectives through pieces and specials. Blocks of moves are ranked with it: functions of tallies are
+computed as they are, what comes after them by its slope.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rebalancer.engines.local_search.jit import kernel
+from rebalancer.engines.local_search.layout import (
+    C_GROUPS,
+    C_HIGH,
+    C_ITEM_OF,
+    C_ITEMS,
+    C_LOW,
+    C_MAKER,
+    C_PIECE,
+    C_PIECE_END,
+    C_SIZE,
+    C_VALUES,
+    C_WIDTH,
+    C_WORDS,
+    F_CEIL,
+    F_HINGE,
+    F_ROUND,
+    F_SQUARE,
+    F_STEP,
+    K_LARGEST_OF,
+    K_MAX,
+    K_MIN,
+    K_NTH,
+    K_PRODUCT,
+    K_RATIO,
+    K_REST,
+    K_SMALLEST_OF,
+    P_COEF,
+    P_COEF_WORD,
+    P_SINGLE,
+    P_SPREAD,
+    P_SPREAD_COEF,
+    P_STAGE,
+    P_STAGE_END,
+    P_TARGET,
+    P_WIDTH,
+    S_ALPHA,
+    S_ALPHA_WORD,
+    S_CONST,
+    S_CONST_WORD,
+    S_DIVISOR,
+    S_DIVISOR_WORD,
+    S_FUNCTION,
+    S_WIDTH,
+    X_INPUTS,
+    X_INPUTS_END,
+    X_KIND,
+    X_NUMBER,
+    X_PLACE,
+    X_TREES,
+    Z_COLUMNS,
+    Z_POSITIONS,
+    Z_VALUES,
+    pointers,
+)
+from rebalancer.engines.local_search.propagate import beyond, coefficient, record, target_cell
+
+
+@kernel
+def slope(f: Any, p: int, rec: int, x: int) -> float:
+    """Return the slope of a piece's function at a value; of a step, what being rid of it is worth per unit."""
+    y, d = float(x), 1.0
+    for t in range(f.pieces[p + P_STAGE], f.pieces[p + P_STAGE_END], S_WIDTH):
+        w = f.stages[t + S_ALPHA_WORD]
+        a = float(f.words[rec + w] if w >= 0 else f.stages[t + S_ALPHA])
+        w = f.stages[t + S_CONST_WORD]
+        c = float(f.words[rec + w] if w >= 0 else f.stages[t + S_CONST])
+        w = f.stages[t + S_DIVISOR_WORD]
+        by = float(f.words[rec + w] if w >= 0 else f.stages[t + S_DIVISOR])
+        y = a * y + c
+        d *= a
+        function = f.stages[t + S_FUNCTION]
+        if function == F_HINGE:
+            if y < 0:
+                return 0.0
+        elif function == F_STEP:
+            if y <= 0:
+                return 0.0
+            d /= y
+            y = 1.0
+        elif function == F_SQUARE:
+            d *= 2 * y / by
+            y = y * y / by
+        elif function == F_CEIL or function == F_ROUND:
+            d /= by
+            y /= by
+    return d
+
+
+@kernel
+def price(f: Any, p: int, rec: int, g: int, s: int) -> float:
+    """Return what one unit more of a piece is worth."""
+    if f.pieces[p + P_SPREAD]:
+        return float(f.piece_gradient[p])
+    if f.pieces[p + P_SINGLE]:
+        if f.pieces[p + P_COEF_WORD] < 0 and target_cell(f, p, rec, g, s) >= 0:
+            return float(f.piece_gradient[p])
+        if target_cell(f, p, rec, g, s) < 0:
+            return 0.0
+        return float(f.piece_gradient[p] * coefficient(f, p, rec))
+    cell = target_cell(f, p, rec, g, s)
+    if cell < 0:
+        return 0.0
+    return float(coefficient(f, p, rec) * f.gradient[f.columns[f.pieces[p + P_TARGET] + C_VALUES] + cell])
+
+
+@kernel
+def compute(flat: Any, worth: Any) -> None:
+    """Fill in all slopes, for tuple positions that are worth this much each, and bounds with a finite price."""
+    f = pointers(flat)
+    for i in range(f.sizes[Z_VALUES]):
+        f.gradient[i] = 0.0
+    for position in range(f.sizes[Z_POSITIONS]):
+        f.gradient[f.columns[f.objectives[position] + C_VALUES]] += worth[position]
+    for k in range((f.sizes[Z_COLUMNS] - 1) * C_WIDTH, -1, -C_WIDTH):
+        first, last = f.columns[k + C_PIECE], f.columns[k + C_PIECE_END]
+        for p in range(first, last, P_WIDTH):
+            t = f.pieces[p + P_TARGET]
+            at = f.columns[t + C_VALUES]
+            if f.pieces[p + P_SPREAD]:
+                total = 0.0
+                if f.columns[k + C_SIZE] == 1:
+                    for i in range(f.columns[t + C_SIZE]):
+                        total += f.spread[f.pieces[p + P_SPREAD_COEF] + i] * f.gradient[at + i]
+                f.piece_gradient[p] = total
+            elif f.pieces[p + P_SINGLE]:
+                f.piece_gradient[p] = f.gradient[at]
+                if f.pieces[p + P_COEF_WORD] < 0:
+                    f.piece_gradient[p] *= f.pieces[p + P_COEF]
+        if f.columns[k + C_ITEM_OF] >= 0:
+            continue  # functions of tallies are computed, not approached
+        _column(f, k)
+        if f.columns[k + C_MAKER] >= 0:
+            _maker(f, f.columns[k + C_MAKER], k)
+
+
+@kernel
+def _column(f: Any, k: int) -> None:
+    items, at = f.columns[k + C_ITEMS], f.columns[k + C_VALUES]
+    bounded = (f.columns[k + C_HIGH] >= 0 or f.columns[k + C_LOW] >= 0) and f.penalty[k] < 1e300
+    if not bounded and f.columns[k + C_PIECE] == f.columns[k + C_PIECE_END]:
+        return
+    for g in range(f.columns[k + C_GROUPS]):
+        for s in range(items):
+            cell = at + g * items + s
+            x = f.values[cell]
+            rec = record(f, k, g, s) if f.columns[k + C_WORDS] else 0
+            total = 0.0
+            for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
+                d = slope(f, p, rec, x)
+                if d == 0.0:
+                    continue
+                if f.pieces[p + P_SPREAD]:
+                    total += d * _spread_price(f, p, g, s)
+                else:
+                    total += d * price(f, p, rec, g, s)
+            if bounded and beyond(f, k, rec, x) > 0:
+                upper = f.columns[k + C_HIGH] >= 0 and x > f.words[rec + f.columns[k + C_HIGH]]
+                total += f.penalty[k] if upper else -f.penalty[k]
+            f.gradient[cell] += total
+
+
+@kernel
+def _spread_price(f: Any, p: int, g: int, s: int) -> float:
+    t, how = f.pieces[p + P_TARGET], f.pieces[p + P_SPREAD]
+    groups, items = f.columns[t + C_GROUPS], f.columns[t + C_ITEMS]
+    at, base = f.columns[t + C_VALUES], f.pieces[p + P_SPREAD_COEF]
+    total = 0.0
+    for tg in range(0 if how & 1 else g, groups if how & 1 else g + 1):
+        for ts in range(0 if how & 2 else s, items if how & 2 else s + 1):
+            total += f.spread[base + tg * items + ts] * f.gradient[at + tg * items + ts]
+    return total
+
+
+@kernel
+def _maker(f: Any, u: int, k: int) -> None:
+    """Pass the slopes of a special's output on to what it reads."""
+    kind, number = f.specials[u + X_KIND], f.specials[u + X_NUMBER]
+    first, last = f.specials[u + X_INPUTS], f.specials[u + X_INPUTS_END]
+    items, at = f.columns[k + C_ITEMS], f.columns[k + C_VALUES]
+    if kind == K_MAX or kind == K_MIN or kind == K_NTH or kind == K_REST:
+        source = f.maps[first]
+        start = f.columns[source + C_VALUES]
+        for i in range(f.columns[source + C_SIZE]):
+            place = f.spots[f.specials[u + X_PLACE] + i]
+            if place < 0:
+                continue
+            cell = place >> 32
+            d = f.gradient[at + cell]
+            if d == 0.0:
+                continue
+            tree = f.spots[f.specials[u + X_TREES] + cell]
+            end = f.spots[f.specials[u + X_TREES] + cell + 1]
+            x = f.values[start + i]
+            if kind == K_MAX or kind == K_MIN:
+                counts = x == f.numbers[tree + 1]
+            elif kind == K_NTH:
+                counts = x == f.numbers[tree + min(number, end - tree - 1)]
+            else:
+                counts = number == 0 or number > end - tree or x <= f.numbers[tree + number - 1]
+            if counts:
+                f.gradient[start + i] += d
+        return
+    for g in range(f.columns[k + C_GROUPS]):
+        for s in range(items):
+            d = f.gradient[at + g * items + s]
+            if d == 0.0:
+                continue
+            if kind == K_LARGEST_OF or kind == K_SMALLEST_OF:
+                for i in range(first, last):
+                    cell = f.columns[f.maps[i] + C_VALUES] + g * items + s
+                    if f.values[cell] == f.values[at + g * items + s]:
+                        f.gradient[cell] += d
+                        break
+                continue
+            left, right = f.maps[first], f.maps[first + 1]
+            a = f.columns[left + C_VALUES] + (g if f.columns[left + C_GROUPS] > 1 else 0) * f.columns[left + C_ITEMS]
+            b = f.columns[right + C_VALUES] + (g if f.columns[right + C_GROUPS] > 1 else 0) * f.columns[right + C_ITEMS]
+            a += s if f.columns[left + C_ITEMS] > 1 else 0
+            b += s if f.columns[right + C_ITEMS] > 1 else 0
+            x, y = float(f.values[a]), float(f.values[b])
+            if kind == K_PRODUCT:
+                f.gradient[a] += d * y / number
+                f.gradient[b] += d * x / number
+            elif kind == K_RATIO:
+                f.gradient[a] += d * number / y
+                f.gradient[b] -= d * number * x / (y * y)

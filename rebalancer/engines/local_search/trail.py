@@ -1,0 +1,165 @@
+"""One searcher's own record: random numbers, what it looks for, and the moves it made since its best answer."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rebalancer.engines.local_search.jit import kernel, pointer
+from rebalancer.engines.local_search.layout import C_HIGH, C_LOW, C_WIDTH, N_BROKEN, Z_COLUMNS, Z_POSITIONS
+from rebalancer.engines.local_search.propagate import fine, flush, integer, shift
+
+#: What is in ``numbers``.
+T_LENGTH, T_BEST, T_ROOM, T_POSITION, T_TRIED, T_KEPT, T_REFUSED = range(7)
+T_WIDTH = 8
+#: What is in ``merits``: of where the searcher stands, and of the best that it has seen.
+M_NOW, M_BEST = range(2)
+
+#: The merit of what breaks a bound that must hold.
+NEVER = 1e300
+
+
+class Trail(NamedTuple):
+    """Arrays of one searcher.
+
+    Moves are logged as (object, container it left); the first ``numbers[T_BEST]`` of them lead to the best answer.
+    """
+
+    random: Any  # uint64 (1,)
+    numbers: Any  # int64 (T_WIDTH,)
+    merits: Any  # float64 (2,)
+    marks: Any  # int64, the integers of the tuple positions now
+    worth: Any  # float64, weight of each tuple position
+    object: Any  # int32
+    source: Any  # int32
+    cost: Any  # float64, scratch for blocks
+    to: Any  # int32, scratch for blocks
+
+
+def new_trail(positions: int, seed: int, room: int = 1 << 16, widest: int = 256) -> Trail:
+    """Return an empty trail."""
+    numbers = np.zeros(T_WIDTH, np.int64)
+    numbers[T_ROOM] = room
+    seeded = np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
+    return Trail(
+        seeded,
+        numbers,
+        np.zeros(2),
+        np.zeros(positions, np.int64),
+        np.zeros(positions),
+        np.zeros(room, np.int32),
+        np.zeros(room, np.int32),
+        np.zeros(widest),
+        np.zeros(widest, np.int32),
+    )
+
+
+@kernel
+def trail_pointers(t: Trail) -> Trail:
+    """Return the arrays as bare pointers."""
+    return Trail(
+        pointer(t.random),
+        pointer(t.numbers),
+        pointer(t.merits),
+        pointer(t.marks),
+        pointer(t.worth),
+        pointer(t.object),
+        pointer(t.source),
+        pointer(t.cost),
+        pointer(t.to),
+    )
+
+
+@kernel
+def draw(t: Any, n: int) -> int:
+    """Return a random number below ``n`` (xorshift64*)."""
+    x = t.random[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    t.random[0] = x
+    high = (x * np.uint64(2685821657736338717)) >> np.uint64(32)
+    return np.int64((high * np.uint64(n)) >> np.uint64(32))  # type: ignore[return-value]
+
+
+@kernel
+def draw_share(t: Any) -> float:
+    """Return a random number above 0 and at most 1."""
+    return (draw(t, 1 << 30) + 1) / float(1 << 30)
+
+
+@kernel
+def merit(f: Any, t: Any) -> float:
+    """Return what the searcher minimises where it stands; NEVER if a bound that must hold does not."""
+    total = 0.0
+    if f.counts[N_BROKEN]:
+        for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH, C_WIDTH):
+            if (f.columns[k + C_HIGH] >= 0 or f.columns[k + C_LOW] >= 0) and f.broken[k]:
+                if f.penalty[k] >= NEVER:
+                    return NEVER
+                total += f.penalty[k] * f.broken[k]
+    for position in range(f.sizes[Z_POSITIONS]):
+        if t.worth[position] != 0.0:
+            total += t.worth[position] * fine(f, position)
+    return total
+
+
+@kernel
+def go(f: Any, t: Any, o: int, b: int) -> None:
+    """Move an object and log it; call `flush` or `judged` after the last move that belongs together."""
+    n = t.numbers[T_LENGTH]
+    t.object[n], t.source[n] = o, f.place[o]
+    t.numbers[T_LENGTH] = n + 1
+    shift(f, o, b)
+
+
+@kernel
+def back(f: Any, t: Any, length: int) -> None:
+    """Undo what was logged after a length."""
+    n = t.numbers[T_LENGTH]
+    while n > length:
+        n -= 1
+        shift(f, t.object[n], t.source[n])
+    flush(f)
+    t.numbers[T_LENGTH] = length
+
+
+@kernel
+def judged(f: Any, t: Any, length: int, allowed: float) -> bool:
+    """Keep what was logged after a length if it costs at most ``allowed``, undo it otherwise; return which.
+
+    An earlier tuple position may not get worse; where one gets better, everything is allowed.
+    """
+    flush(f)
+    t.numbers[T_TRIED] += 1
+    position = t.numbers[T_POSITION]
+    better = False
+    for q in range(position):
+        now = integer(f, q)
+        if now > t.marks[q]:
+            back(f, t, length)
+            t.numbers[T_REFUSED] += 1
+            return False
+        if now < t.marks[q]:
+            better = True
+            break
+    after = merit(f, t)
+    if after >= NEVER or (not better and after - t.merits[M_NOW] > allowed):
+        back(f, t, length)
+        t.numbers[T_REFUSED] += 1
+        return False
+    t.numbers[T_KEPT] += 1
+    t.merits[M_NOW] = after
+    for q in range(position):
+        t.marks[q] = integer(f, q)
+    if better or after < t.merits[M_BEST]:
+        t.merits[M_BEST] = after
+        t.numbers[T_BEST] = t.numbers[T_LENGTH]
+    return True
+
+
+@kernel
+def full(t: Any, more: int) -> bool:
+    """Return whether fewer than ``more`` further moves can be logged."""
+    return bool(t.numbers[T_LENGTH] + more > t.numbers[T_ROOM])

@@ -1,0 +1,87 @@
+"""What the kernels keep up to date is what the evaluator computes from scratch, for every spec and every kind of cell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from rebalancer.engines.local_search import flatten
+from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.layout import N_BROKEN, Flat
+from rebalancer.engines.local_search.propagate import move, objective
+from rebalancer.model import Cells, GoalCells, Model, ModelBuilder, assemble
+from rebalancer.specs.registry import BUILT_IN
+from tests.property.problems import models, models_with
+from tests.property.test_every_kind_of_cell import formulas
+
+
+def assignment_of(flat: Flat, model: Model) -> NDArray[np.int32]:
+    containers = len(model.problem.containers)
+    return np.where(flat.place == containers, -1, flat.place).astype(np.int32)
+
+
+def walk(model: Model, seed: int, moves: int = 40) -> None:
+    """Move objects at random, out of every container too, and back again."""
+    flattener = Flattener(model)
+    flat = flattener.at(model.problem.initial)
+    before = [np.copy(array) for array in (flat.values, flat.broken, flat.place, flat.numbers)]
+    objects, containers = len(model.problem.objects), len(model.problem.containers)
+    rng = np.random.default_rng(seed)
+    agree(flat, model)
+    if not objects:
+        return
+    log = []
+    for step in range(moves):
+        obj, to = int(rng.integers(objects)), int(rng.integers(containers + 1))
+        log.append((obj, int(flat.place[obj])))
+        move(flat, obj, to)
+        if step % 4 == 0:
+            agree(flat, model)
+    agree(flat, model)
+    fresh = flattener.at(assignment_of(flat, model))
+    for name in ("values", "broken", "load"):
+        np.testing.assert_array_equal(getattr(flat, name), getattr(fresh, name), err_msg=name)
+    for obj, source in reversed(log):
+        move(flat, obj, source)
+    after = (flat.values, flat.broken, flat.place, flat.numbers)
+    for known, now in zip(before, after, strict=True):
+        np.testing.assert_array_equal(known, now)
+
+
+def agree(flat: Flat, model: Model) -> None:
+    score = model.evaluate(assignment_of(flat, model))
+    assert tuple(objective(flat, position)[0] for position in range(model.positions)) == score.integers
+    assert (flat.counts[N_BROKEN] == 0) == score.feasible
+
+
+@pytest.mark.parametrize("key", sorted(BUILT_IN))
+@settings(max_examples=12)
+@given(data=st.data())
+def test_every_spec(key: str, data: st.DataObject) -> None:
+    walk(data.draw(models_with(key)), data.draw(st.integers(0, 2**20)))
+
+
+@settings(max_examples=60)
+@given(models(), st.integers(0, 2**20))
+def test_any_mixture(model: Model, seed: int) -> None:
+    walk(model, seed)
+
+
+@settings(max_examples=60)
+@given(models(), st.integers(0, 2**20))
+def test_hash_rows_hold_what_tables_hold(model: Model, seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flatten, "DENSE_CELLS", 0)
+        patch.setattr(flatten, "DENSE_WORDS", 0)
+        walk(model, seed)
+
+
+@settings(max_examples=150)
+@given(formulas(), st.integers(0, 2**20))
+def test_every_kind_of_cell(case: tuple[ModelBuilder, Cells], seed: int) -> None:
+    builder, cells = case
+    goal = GoalCells("goal", "any", 1, 0, builder.total(cells))  # type: ignore[arg-type]
+    walk(assemble(builder, [goal], []), seed)
