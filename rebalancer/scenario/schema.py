@@ -155,15 +155,15 @@ def _other_spellings(model: type[BaseModel] | None, name: str) -> list[str]:
     return [spelling for spelling in dict.fromkeys([*snake, *camel]) if spelling != name]
 
 
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield every model that stands anywhere in a type."""
+def _models(annotation: Any, above: tuple[type[BaseModel], ...] = ()) -> Iterator[type[BaseModel]]:
+    """Yield every model that stands anywhere in a type; one that stands in itself once."""
     annotation = bare(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel) and annotation not in above:
         yield annotation
         for info in annotation.model_fields.values():
-            yield from _models(info.annotation)
+            yield from _models(info.annotation, (*above, annotation))
     for argument in get_args(annotation):
-        yield from _models(argument)
+        yield from _models(argument, above)
 
 
 def _loosened(schema: Any) -> Any:

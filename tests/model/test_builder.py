@@ -267,6 +267,24 @@ def test_squares_are_exact_while_they_fit_and_rounded_to_the_nearest_beyond() ->
     assert abs(value - (2**23 - 1) ** 2) <= small.error
 
 
+@pytest.mark.parametrize(("count", "exactly"), [(6, True), (60, False)])
+def test_quotients_are_exact_while_they_fit_and_rounded_to_the_nearest_beyond(count: int, exactly: bool) -> None:
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({"h0": [f"t{i}" for i in range(count)], "h1": []})
+    builder.add_object_dimension("cpu", {f"t{i}": 1 + i % 2 for i in range(count)})
+    problem = builder.build()
+    model = ModelBuilder(problem)
+    at_least_one = model.linear([(model.hinge(model.linear([(model.amount("host"), 1)], -1)), 1)], 1)
+    average = model.ratio(model.amount("host", "cpu"), at_least_one)
+    assert (average.error == 0) is exactly
+    for moved in range(count + 1):  # one after the other to the other host
+        assignment = np.array([1] * moved + [0] * (count - moved), np.int32)
+        got = integers(problem, average, assignment)[0]
+        for value, members in zip(got.tolist(), (range(moved, count), range(moved)), strict=True):
+            true = Fraction(sum(1 + i % 2 for i in members), max(1, len(members)))
+            assert abs(value * average.unit - true) <= average.error
+
+
 def test_many_different_capacities_do_not_explode() -> None:
     count = 3000
     builder = ProblemBuilder("task", "host")

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from rebalancer.specs.balance import BalanceSpec
-from tests.specs.worlds import builder, codes, compiled, faults, goal, settled, warnings, world
+from tests.specs.worlds import builder, codes, compiled, faults, goal, placed, settled, warnings, world
 
 T = 1.2625  # the mean of 0.75, 2, 0.3 and 2
 
@@ -160,6 +160,68 @@ def test_what_objects_use_on_average() -> None:
     by_itself = balance(balance_metric="CAPACITY_PER_ITEM", capacity_per_item_count_dimension="cpu")
     assert goal(world(), by_itself) == pytest.approx(3 * 0.25 / 4)
     assert warnings(world(), balance(balance_metric="CAPACITY_PER_ITEM", use_legacy_average=True)) == ["no-effect"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "start", "moved"),
+    [
+        # on average 1.5, 4, 1.5, 0 at the start, in the mean 1.75; then (b and f to h1) 1, 2, 3, 0, in the mean 1.5
+        ({}, (16 - 1.75**2) / 4, (4 - 1.5**2 + 9 - 1.5**2) / 4),
+        ({"upper_bound": 0.5}, (2 * 1.5**2 + 16 - 3 * 0.875**2) / 4, (1 + 4 + 9 - 3 * 0.75**2) / 4),
+        ({"bound_type": "ABSOLUTE", "upper_bound": 1}, (16 - 2.75**2) / 4, (9 - 2.5**2) / 4),
+        ({"bound_type": "ABSOLUTE", "upper_bound": -2}, (2 * 1.5**2 + 16) / 4, (1 + 4 + 9) / 4),
+        ({"bound_type": "RELATIVE_UTIL", "upper_bound": 2}, (16 - 4) / 4, (9 - 4) / 4),
+        ({"soft_upper_bound": 2.5}, (16 - 2.5**2) / 4, (9 - 2.5**2) / 4),
+        # U/max(1, U): 1, 1, 1, 0
+        ({"capacity_per_item_count_dimension": "cpu"}, 3 * (1 - 0.75**2) / 4, 3 * (1 - 0.75**2) / 4),
+        # e and f were on h2, c on h1, a and b on h0: b counts twice, and f, which weighs nothing
+        ({"definition": "DURING"}, (16 - 1.75**2) / 4, (2**2 - 1.25**2 + 2 * (1.5**2 - 1.25**2)) / 4),
+        ({"definition": "NEW"}, 0, (1 - 0.25**2) / 4),
+    ],
+)
+def test_squares_of_what_objects_use_on_average(fields: dict[str, Any], start: float, moved: float) -> None:
+    spec = balance(balance_metric="CAPACITY_PER_ITEM", formula="SQUARES", **fields)
+    assert goal(world(), spec) == pytest.approx(start)
+    assert goal(world(), spec, {"b": "h1", "f": "h1"}) == pytest.approx(moved)
+
+
+@pytest.mark.parametrize(
+    ("fields", "start", "moved"),
+    [
+        # above the mean of 1.75 (1.5) there are 2.25 (0.5 and 1.5)
+        ({}, 2.25**2 - 2.25**2 / 4, 0.25 + 2.25 - 4 / 4),
+        (
+            {"bound_type": "ABSOLUTE", "upper_bound": -1},
+            2 * 0.5625 + 3.25**2 - 4.75**2 / 4,
+            0.25 + 2.25 + 6.25 - 4.5**2 / 4,
+        ),
+        ({"bound_type": "RELATIVE_UTIL", "upper_bound": 0}, 2 * 2.25 + 16 - 7**2 / 4, 1 + 4 + 9 - 6**2 / 4),
+        ({"bound_type": "RELATIVE_UTIL", "upper_bound": 1}, 2 * 0.25 + 9 - 4**2 / 4, 1 + 4 - 3**2 / 4),
+        ({"bound_type": "RELATIVE_UTIL", "upper_bound": 4}, 0, 0),
+        ({"bound_type": "RELATIVE_UTIL", "upper_bound": 0, "capacity_per_item_count_dimension": "cpu"}, 0.75, 0.75),
+        ({"filter": {"items_whitelist": ["h0", "h1"]}}, 1.25**2 / 2, 0.25 / 2),  # 1.5 and 4; 1 and 2
+    ],
+)
+def test_variance_of_what_objects_use_on_average(fields: dict[str, Any], start: float, moved: float) -> None:
+    spec = balance(balance_metric="CAPACITY_PER_ITEM", formula="RELATIVE_UTIL_VARIANCE", **fields)
+    assert goal(world(), spec) == pytest.approx(start)
+    assert goal(world(), spec, {"b": "h1", "f": "h1"}) == pytest.approx(moved)
+
+
+def test_averages_of_thirds_are_exact() -> None:
+    """Three objects use 10 in all: that is not above 10/3, by no rounding whatever."""
+    problem = settled()
+    spec = balance(
+        balance_metric="CAPACITY_PER_ITEM",
+        formula="SQUARES",
+        bound_type="RELATIVE_UTIL",
+        upper_bound=Fraction(10, 3),
+    )
+    model = compiled(problem, spec)
+    thirds = placed(problem, {"a": "h2", "b": "h0", "d": "h0", "f": "h0", "c": "h1", "e": "h3"})
+    score = model.evaluate(thirds)
+    assert score.integers[0] * model.tuple_positions[0].objective.unit == (16 - Fraction(100, 9)) / 4  # c alone
+    assert model.epsilon[0] == 0
 
 
 def test_thresholds_are_exact() -> None:
