@@ -6,13 +6,13 @@ import logging
 import math
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.problem import FaultList, InputError, unknown_name
+from rebalancer.problem import InputError, unknown_name
+from rebalancer.settings import Settings
 from rebalancer.solution import Solution, tables
 
 if TYPE_CHECKING:
@@ -29,50 +29,6 @@ _LOOK_UP = 0.2
 
 class InternalError(RuntimeError):
     """An engine's answer is not what it says it is: a defect of this program, never of the input."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to search; see `Rebalancer.solve`."""
-
-    engine: str = "auto"
-    time_limit: float = 60.0
-    gap: float = 0.0
-    seed: int = 0
-    workers: int = 2
-    deterministic: bool = False
-
-    @classmethod
-    def of(cls, stated: Any) -> Settings:
-        """Return the settings of a scenario's ``solve`` section; what it leaves out (None) as here."""
-        known = {field.name: getattr(stated, field.name, None) for field in fields(cls)}
-        return cls().updated(**known)
-
-    def updated(self, **changes: Any) -> Settings:
-        """Return the settings with those changes that are not None.
-
-        Raises
-        ------
-        InputError
-            A value is out of range.
-        """
-        given = {name: value for name, value in changes.items() if value is not None}
-        faults = FaultList()
-        for name, lowest, whole in (
-            ("time_limit", 0, False),
-            ("gap", 0, False),
-            ("seed", 0, True),
-            ("workers", 1, True),
-        ):
-            value = given.get(name, getattr(self, name))
-            if isinstance(value, bool) or not isinstance(value, int | np.integer if whole else int | float | np.number):
-                kind = "a whole number" if whole else "a number"
-                faults.report("wrong-type", f"{name} must be {kind}, got {value!r}", (name,), value)
-            elif not value >= lowest or (name == "time_limit" and value == 0) or (name == "gap" and value == math.inf):
-                least = "more than 0" if name == "time_limit" else f"{lowest} or more"
-                faults.report("out-of-range", f"{name} must be {least}, got {value}", (name,), value)
-        faults.raise_if_any()
-        return replace(self, **given)
 
 
 def search(
@@ -96,20 +52,28 @@ def search(
 
     Raises
     ------
+    InputError
+        There is no such engine, or the target has more numbers than the objective.
     InternalError
         The answer breaks what has to hold, is worse than a feasible start, or beats its own bound.
     """
     from rebalancer.engines.base import Request
 
+    settings.check_target(model.positions)
+    initial = model.evaluate(model.problem.initial)  # before anybody waits for the answer
     watch = _Watch(on_progress, stop)
     request = Request(
-        time_limit=None if settings.time_limit == math.inf else float(settings.time_limit),
+        time_limit=settings.seconds,
         gap=float(settings.gap),
         seed=int(settings.seed),
         workers=int(settings.workers),
         start=start,
-        deterministic=settings.deterministic,
+        deterministic=settings.counts_work,
+        iterations=None if settings.iterations is None else int(settings.iterations),
+        patience=None if settings.patience is None else float(settings.patience),
+        target=settings.target,
         on_progress=None if on_progress is None else watch,
+        initial_score=initial,
         stop=stop,
         began=began,
     )
@@ -191,7 +155,7 @@ def judge(model: Model, answer: Answer, request: Request, engine: str) -> Soluti
     from rebalancer.engines.base import Status
 
     initial_assignment = model.problem.initial
-    initial = model.evaluate(initial_assignment)
+    initial = request.initial_score or model.evaluate(initial_assignment)
     known = [(initial_assignment, initial)]
     if request.start is not None:
         known.append((request.start, model.evaluate(request.start)))

@@ -7,17 +7,21 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from rebalancer import inputs
+from rebalancer.dialects.base import Dialect
+from rebalancer.dialects.entries import NamedRule, Rules, expand
 from rebalancer.inputs import AssignmentLike, GroupsLike, ValuesLike
-from rebalancer.problem import Column, Fault, InputError, Problem, ProblemBuilder, to_fraction, unknown_name
+from rebalancer.placement import Placement, check_placement
+from rebalancer.problem import Column, Fault, FaultList, InputError, Problem, ProblemBuilder, to_fraction, unknown_name
 from rebalancer.rounding import coarse_goals
-from rebalancer.search import InternalError, Settings, search
+from rebalancer.search import InternalError, search
+from rebalancer.settings import Settings
 from rebalancer.solution import Evaluation, Solution, tables
 from rebalancer.specs.base import Spec
 from rebalancer.specs.entries import Constraint, Goal, Policy, check_entries
@@ -65,6 +69,9 @@ class Rebalancer:
         self._parts: list[_Part] = []
         self._goals: list[Goal] = []
         self._constraints: list[Constraint] = []
+        self._statements: list[Rules] = []
+        self._rules: list[NamedRule] = []
+        self._from_rules: frozenset[str] = frozenset()
         self._settings = Settings()
         self._scenario: Scenario | None = None
         self._problem: Problem | None = None
@@ -91,6 +98,8 @@ class Rebalancer:
         solver._problem = scenario.problem
         solver._goals = list(scenario.goals)
         solver._constraints = list(scenario.constraints)
+        solver._rules = list(scenario.rules)
+        solver._from_rules = scenario.from_rules
         solver._settings = Settings.of(scenario.solve)
         return solver
 
@@ -174,6 +183,14 @@ class Rebalancer:
         given = inputs.read_groups(groups, name, self._object_name, ("partitions", name))
         self._add(lambda builder: builder.add_partition(name, given))
 
+    def add_object_attribute(self, name: str, values: Mapping[str, Any]) -> None:
+        """State a fact about objects: object -> value. One text or number each makes it a partition as well."""
+        self._add(lambda builder: builder.add_attribute("object", name, values))
+
+    def add_container_attribute(self, name: str, values: Mapping[str, Any]) -> None:
+        """State a fact about containers: container -> value. One text or number each makes it a scope as well."""
+        self._add(lambda builder: builder.add_attribute("container", name, values))
+
     def _add(self, part: _Part) -> None:
         self._change()
         self._parts.append(part)
@@ -218,15 +235,13 @@ class Rebalancer:
         """
         path = ("constraints", len(self._constraints))
         self._check_kind(spec, spec.is_constraint() if isinstance(spec, Spec) else False, "constraint", path)
-        text = policy.value if isinstance(policy, Policy) else policy
-        if text not in Policy.__members__:
-            raise InputError([unknown_name("policy", str(text), list(Policy.__members__), (*path, "policy"))])
+        chosen = _policy(policy, path)
         cost, state = (
             _number(value, field, path)
             for field, value in (("invalid_cost", invalid_cost), ("invalid_state", invalid_state))
         )
         position = _position(tuple_pos_if_broken, "tuple_pos_if_broken", path)
-        self._constraints.append(Constraint(spec, name, Policy(text), cost, state, position, path))
+        self._constraints.append(Constraint(spec, name, chosen, cost, state, position, path))
         self._model = None
 
     def add_goal(self, spec: Spec, name: str | None = None, weight: float = 1.0, tuple_pos: int = 0) -> None:
@@ -251,6 +266,51 @@ class Rebalancer:
         self._check_kind(spec, spec.is_goal() if isinstance(spec, Spec) else False, "goal", path)
         factor, position = _number(weight, "weight", path), _position(tuple_pos, "tuple_pos", path)
         self._goals.append(Goal(spec, name, factor, position, path))
+        self._model = None
+
+    def add_rules(
+        self,
+        statement: Dialect,
+        name: str | None = None,
+        policy: str | Policy = "DEFAULT",
+        invalid_cost: float = 100,
+        invalid_state: float = 10000,
+        tuple_pos_if_broken: int = 0,
+        weight: float = 1.0,
+        tuple_pos: int = 0,
+    ) -> None:
+        """Demand what a statement in the language of another scheduler demands, and minimise what it would rather not.
+
+        Parameters
+        ----------
+        statement : Dialect
+            Such as ``rebalancer.dialects.marathon.Marathon(app="/web", constraints=[["rack_id", "GROUP_BY", "3"]])``.
+        name : str, optional
+            Its rules are called ``<name>: <rule>``.
+        policy, invalid_cost, invalid_state, tuple_pos_if_broken
+            Of what it demands, as in `add_constraint`.
+        weight, tuple_pos
+            Of what it prefers, as in `add_goal`.
+
+        Raises
+        ------
+        InputError
+            It is no such statement, or a parameter is wrong.
+        """
+        path = ("rules", len(self._statements))
+        if not isinstance(statement, Dialect):
+            raise InputError([Fault("wrong-type", f"expected a statement, got {statement!r}", path, statement)])
+        cost, state, factor = (
+            _number(value, field, path)
+            for value, field in ((invalid_cost, "invalid_cost"), (invalid_state, "invalid_state"), (weight, "weight"))
+        )
+        broken, position = (
+            _position(value, field, path)
+            for value, field in ((tuple_pos_if_broken, "tuple_pos_if_broken"), (tuple_pos, "tuple_pos"))
+        )
+        self._statements.append(
+            Rules(statement, name, _policy(policy, path), cost, state, broken, factor, position, path)
+        )
         self._model = None
 
     def _check_kind(self, spec: Any, fits: bool, kind: str, path: tuple[str | int, ...]) -> None:
@@ -292,11 +352,11 @@ class Rebalancer:
             from rebalancer.model import GridTooLarge
             from rebalancer.specs.compiler import compile_model
 
-            problem = self.problem
             began = time.monotonic()
             try:
-                check_entries(problem, self._goals, self._constraints).raise_if_any()
-                self._model = compile_model(problem, self._goals, self._constraints)
+                problem, goals, constraints = self._translated()
+                check_entries(problem, goals, constraints).raise_if_any()
+                self._model = compile_model(problem, goals, constraints)
             except GridTooLarge as error:
                 message = f"the specs need a table of {error}, which is too large"
                 raise InputError([Fault("too-large", message)]) from error
@@ -306,9 +366,47 @@ class Rebalancer:
                 raise InputError(map(self._scenario.locate, error.faults)) from None
             for warning in coarse_goals(self._model):
                 log.warning("%s", warning.message)
-            stated = len(self._goals) + len(self._constraints)
+            stated = len(goals) + len(constraints)
             log.info("compiled %d goals and constraints in %.2f s", stated, time.monotonic() - began)
         return self._model
+
+    def _translated(self) -> tuple[Problem, list[Goal], list[Constraint]]:
+        """Return the problem with goals and constraints, those of other schedulers' rules last."""
+        problem = self.problem
+        if not self._statements:
+            return problem, self._goals, self._constraints
+        expansion = expand(problem, self._statements)
+        expansion.faults.raise_if_any()
+        stated = [] if self._scenario is None else self._scenario.rules
+        self._rules = [*stated, *expansion.rules]
+        self._from_rules = expansion.made | (frozenset() if self._scenario is None else self._scenario.from_rules)
+        return (
+            expansion.problem,
+            [*self._goals, *expansion.goals],
+            [*self._constraints, *expansion.constraints],
+        )
+
+    def check_placement(self, object: str, container: str) -> Placement:
+        """Return whether one object may go to a container now, while all others stay where they are.
+
+        Rules of other schedulers answer as their system does when it places one object after the other; what they say
+        of a whole assignment may differ. Any other constraint refuses what it would not let a solution do.
+
+        Raises
+        ------
+        InputError
+            Unknown names, or anything wrong with the problem or its specs.
+        """
+        model = self.model
+        problem = model.problem
+        faults = FaultList()
+        if object not in problem.objects:
+            faults.unknown(problem.object_name, object, problem.objects, ())
+        if container not in problem.containers:
+            faults.unknown(problem.container_name, container, problem.containers, ())
+        faults.raise_if_any()
+        obj, there = problem.objects.index[object], problem.containers.index[container]
+        return check_placement(model, self._rules, self._from_rules, obj, there)
 
     def evaluate(self, assignment: AssignmentLike | None = None) -> Evaluation:
         """Score an assignment; solves nothing.
@@ -349,6 +447,10 @@ class Rebalancer:
         on_progress: Callable[[Progress], None] | None = None,
         *,
         deterministic: bool | None = None,
+        iterations: int | None = None,
+        deterministic_time: float | None = None,
+        target: float | Fraction | Sequence[float | Fraction] | None = None,
+        patience: float | None = None,
         stop: threading.Event | None = None,
     ) -> Solution:
         """Search for a better assignment, and prove how good it is.
@@ -359,7 +461,7 @@ class Rebalancer:
         Parameters
         ----------
         engine : str
-            "auto" (default) or "cpsat".
+            "auto" (default), "cpsat", "local_search" or "neighbourhood".
         time_limit : float
             Seconds from this call, default 60; ``math.inf``: until proven.
         gap : float
@@ -371,7 +473,16 @@ class Rebalancer:
         on_progress : callable, optional
             Called with a `Progress` at each improvement, from another thread.
         deterministic : bool
-            The same seed and workers give the same answer. Default False.
+            The same seed and workers give the same answer: time is counted as work, not by the clock. Default False.
+        iterations : int
+            Rounds of search after which to stop.
+        deterministic_time : float
+            Seconds of counted work instead of ``time_limit``; implies ``deterministic``.
+        target : number or list of numbers
+            Values of the first tuple positions that are good enough, a number alone being that of the first: a
+            position that has reached its own gives way to the next, and the search ends where all of them have.
+        patience : float
+            Seconds without a better answer after which to stop.
         stop : threading.Event, optional
             Set it, from any thread, to end the search with the best answer so far.
 
@@ -384,7 +495,16 @@ class Rebalancer:
         """
         began = time.monotonic()
         settings = self._settings.updated(
-            engine=engine, time_limit=time_limit, gap=gap, seed=seed, workers=workers, deterministic=deterministic
+            engine=engine,
+            time_limit=time_limit,
+            gap=gap,
+            seed=seed,
+            workers=workers,
+            deterministic=deterministic,
+            iterations=iterations,
+            deterministic_time=deterministic_time,
+            target=target,
+            patience=patience,
         )
         model = self.model
         hint = None if start is None else self._indices(start, model)
@@ -409,6 +529,13 @@ def _number(value: Any, field: str, path: tuple[str | int, ...]) -> Fraction:
     except ValueError as error:
         code = "not-finite" if isinstance(value, float) and not math.isfinite(value) else "wrong-type"
         raise InputError([Fault(code, f"{field}: {error}", (*path, field), value)]) from None
+
+
+def _policy(policy: str | Policy, path: tuple[str | int, ...]) -> Policy:
+    text = policy.value if isinstance(policy, Policy) else policy
+    if text not in Policy.__members__:
+        raise InputError([unknown_name("policy", str(text), list(Policy.__members__), (*path, "policy"))])
+    return Policy(text)
 
 
 def _position(value: Any, field: str, path: tuple[str | int, ...]) -> int:

@@ -19,6 +19,7 @@ from rebalancer.problem.errors import Fault, InputError, nearest
 #: One line per verb: name -> module, whose ``command`` it is.
 VERBS = {
     "check": "rebalancer.cli.check",
+    "check-placement": "rebalancer.cli.check_placement",
     "evaluate": "rebalancer.cli.evaluate",
     "import": "rebalancer.cli.import_instance",
     "schema": "rebalancer.cli.schema",

@@ -7,6 +7,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
@@ -17,8 +18,9 @@ from rebalancer.problem.errors import nearest
 if TYPE_CHECKING:
     _Number: TypeAlias = click.ParamType[float]
     _Text: TypeAlias = click.ParamType[str]
+    _Numbers: TypeAlias = click.ParamType[list[Fraction]]
 else:
-    _Number = _Text = click.ParamType
+    _Number = _Text = _Numbers = click.ParamType
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -51,6 +53,23 @@ class Share(_Number):
         if not re.fullmatch(r"\d*\.?\d+([eE][-+]?\d+)?\s*%?", text):
             self.fail(f"{value!r} is not a share; write 0.01 or 1%", param, ctx)
         return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+
+
+class Targets(_Numbers):
+    """One number, or several with commas between them."""
+
+    name = "target"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Fraction]:
+        """Return the numbers exactly."""
+        from rebalancer.problem import PlainText, to_fraction
+
+        if not isinstance(value, str):
+            return list(value)
+        try:
+            return [to_fraction(PlainText(part.strip())) for part in value.split(",")]
+        except ValueError as error:
+            self.fail(f"{error}; write 10 or 10,0.5", param, ctx)
 
 
 class EngineName(_Text):

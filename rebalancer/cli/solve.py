@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 from contextlib import ExitStack, nullcontext
+from fractions import Fraction
 
 import click
 
 from rebalancer.cli import exits, faults
 from rebalancer.cli.assignment_file import AssignmentFile
 from rebalancer.cli.interrupts import kept_answers
-from rebalancer.cli.options import Duration, EngineName, FilePath, Share, common, scenario_argument
+from rebalancer.cli.options import Duration, EngineName, FilePath, Share, Targets, common, scenario_argument
 from rebalancer.cli.output import OutputFolder, write_solution
 from rebalancer.cli.scenario_file import read_scenario
 
@@ -28,7 +29,12 @@ from rebalancer.cli.scenario_file import read_scenario
 @click.option(
     "--time-limit", metavar="TIME", type=Duration(), help="Such as 60s or 5m; otherwise as SCENARIO says, or 60s."
 )
-@click.option("--engine", metavar="NAME", type=EngineName(), help="auto or cpsat; otherwise as SCENARIO says, or auto.")
+@click.option(
+    "--engine",
+    metavar="NAME",
+    type=EngineName(),
+    help="auto, cpsat, local_search or neighbourhood; otherwise as SCENARIO says, or auto.",
+)
 @click.option("--gap", metavar="SHARE", type=Share(), help="Relative gap at which to stop, such as 0.01 or 1%.")
 @click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Seed of the search.")
 @click.option("--workers", metavar="N", type=click.IntRange(min=1), help="How many searchers.")
@@ -39,6 +45,20 @@ from rebalancer.cli.scenario_file import read_scenario
     help="An assignment to start from, such as assignment.csv of another run.",
 )
 @click.option("--deterministic", is_flag=True, default=None, help="The same seed and workers give the same answer.")
+@click.option("--iterations", metavar="N", type=click.IntRange(min=1), help="Rounds of search after which to stop.")
+@click.option(
+    "--deterministic-time",
+    metavar="TIME",
+    type=Duration(),
+    help="Counted work instead of the time limit; implies --deterministic.",
+)
+@click.option(
+    "--target",
+    metavar="VALUE[,VALUE…]",
+    type=Targets(),
+    help="Stop when the objective, by tuple position, is this good, such as 10 or 10,0.5.",
+)
+@click.option("--patience", metavar="TIME", type=Duration(), help="Stop after so long without a better answer.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @common
 def command(
@@ -51,6 +71,10 @@ def command(
     workers: int | None,
     start: str | None,
     deterministic: bool | None,
+    iterations: int | None,
+    deterministic_time: float | None,
+    target: list[Fraction] | None,
+    patience: float | None,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -75,6 +99,10 @@ def command(
                 seed=seed,
                 workers=workers,
                 deterministic=deterministic,
+                iterations=iterations,
+                deterministic_time=deterministic_time,
+                target=target,
+                patience=patience,
                 start=None if table is None else table.frame,
                 on_progress=progress,
                 stop=stop,

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from rebalancer.engines.base import Engine
 
-#: Engines by name; ``auto`` picks.
-NAMES = ("auto", "cpsat")
+#: Where each engine is; what it needs is imported when it is used. ``auto`` picks and combines.
+_WHERE = {
+    "auto": "rebalancer.engines.auto:AutoEngine",
+    "cpsat": "rebalancer.engines.cpsat.engine:CpsatEngine",
+    "local_search": "rebalancer.engines.local_search.engine:LocalSearchEngine",
+    "neighbourhood": "rebalancer.engines.neighbourhood.engine:NeighbourhoodEngine",
+}
+NAMES = tuple(_WHERE)
 
 
 def get(name: str) -> Engine:
@@ -16,8 +24,6 @@ def get(name: str) -> Engine:
     KeyError
         There is no such engine.
     """
-    if name not in NAMES:
-        raise KeyError(name)
-    from rebalancer.engines.cpsat.engine import CpsatEngine
-
-    return CpsatEngine()
+    module, _, engine = _WHERE[name].partition(":")
+    made: Engine = getattr(import_module(module), engine)()
+    return made

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.model import Model
+from rebalancer.model import Model, Score
 
 
 class Status(StrEnum):
@@ -58,8 +60,17 @@ class Request:
     start : int32 array or None
         An assignment to start from.
     deterministic : bool
-        The same seed and workers give the same answer.
+        The same seed and workers give the same answer: time is counted as work, not by the clock.
+    iterations : int or None
+        Rounds of search after which to stop.
+    patience : float or None
+        Seconds without a better answer after which to stop.
+    target : tuple of Fraction
+        Values of the first tuple positions, in the user's units, that are good enough: a position that has reached its
+        own gives way to the next, and the search ends where all of them have. Empty: none.
     on_progress : callable or None
+    initial_score : Score or None
+        Of the initial assignment, where it is known already: on large problems it takes a second to compute.
     stop : threading.Event
         Set it to end the search with the best answer so far.
     began : float
@@ -72,9 +83,21 @@ class Request:
     workers: int = 2
     start: NDArray[np.int32] | None = None
     deterministic: bool = False
+    iterations: int | None = None
+    patience: float | None = None
+    target: tuple[Fraction, ...] = ()
     on_progress: Callable[[Progress], None] | None = None
+    initial_score: Score | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     began: float = field(default_factory=time.monotonic)
+
+    def good_enough(self, model: Model) -> tuple[int, ...]:
+        """Return the target as the largest integer objective of each position that reaches it."""
+        positions = model.tuple_positions[: len(self.target)]
+        return tuple(
+            math.floor((value + position.objective.error) / position.objective.unit)
+            for value, position in zip(self.target, positions, strict=True)
+        )
 
     @property
     def seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""Time that a search may take: of the clock or, where every run is to be the same, of what CP-SAT says it worked."""
+"""What a search may take: time by the clock or by work, rounds, patience. One place that says when to stop."""
 
 from __future__ import annotations
 
@@ -13,30 +13,49 @@ if TYPE_CHECKING:
 
 @dataclass
 class Budget:
-    """Seconds to spend.
+    """What may be spent, and how much of it is left. Safe to share between threads.
 
     Parameters
     ----------
     limit : float or None
-        None: as many as it takes.
+        Seconds; None: as many as it takes.
     deterministic : bool
         Count what `spend` is told instead of the clock: the same work always costs the same.
     stop : threading.Event
         Ends everything.
     began : float
         `time.monotonic` when the clock started.
+    iterations : int or None
+        Rounds, as counted by `tick`.
+    patience : float or None
+        Seconds without an improvement, as told by `improved`, after which to stop.
     """
 
     limit: float | None
     deterministic: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
     began: float = field(default_factory=time.monotonic)
+    iterations: int | None = None
+    patience: float | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _spent: float = 0.0
+    _ticks: int = 0
+    _gained: float = 0.0
+    _reached: bool = False
 
     @staticmethod
     def of(request: Request) -> Budget:
         """Return the budget of a request."""
-        return Budget(request.time_limit, request.deterministic, request.stop, request.began)
+        budget = Budget(
+            request.time_limit,
+            request.deterministic,
+            request.stop,
+            request.began,
+            request.iterations,
+            request.patience,
+        )
+        budget.improved()  # patience counts from the search's start: compiling is no part of it
+        return budget
 
     @property
     def seconds(self) -> float:
@@ -44,18 +63,56 @@ class Budget:
         return self._spent if self.deterministic else time.monotonic() - self.began
 
     @property
+    def worked(self) -> float:
+        """Deterministic seconds spent so far, whether they count or not."""
+        return self._spent
+
+    @property
     def remaining(self) -> float:
-        """Seconds left; infinite without a limit, negative where more were spent."""
-        return float("inf") if self.limit is None else self.limit - self.seconds
+        """Seconds left; infinite without a limit, negative where more were spent.
+
+        Where the clock does not count, what is left of the patience is a limit as well.
+        """
+        left = float("inf") if self.limit is None else self.limit - self.seconds
+        return min(left, self.patience_left) if self.deterministic else left
+
+    @property
+    def patience_left(self) -> float:
+        """Seconds until patience ends if nothing improves; infinite without one."""
+        return float("inf") if self.patience is None else self._gained + self.patience - self.seconds
+
+    @property
+    def ticks_left(self) -> float:
+        """Rounds left; infinite without a limit."""
+        return float("inf") if self.iterations is None else self.iterations - self._ticks
+
+    @property
+    def ended(self) -> bool:
+        """Whether something other than the time says to stop: somebody, the target, rounds or patience used up."""
+        return self.stop.is_set() or self._reached or self.ticks_left <= 0 or self.patience_left <= 0
 
     @property
     def over(self) -> bool:
-        """Whether to stop: nothing is left, or somebody asked for it."""
-        return self.stop.is_set() or self.remaining <= 0
+        """Whether to stop."""
+        return self.ended or self.remaining <= 0
 
     def spend(self, seconds: float) -> None:
         """Count deterministic seconds; without effect where the clock counts."""
-        self._spent += seconds
+        with self._lock:
+            self._spent += seconds
+
+    def tick(self, rounds: int = 1) -> None:
+        """Count rounds."""
+        with self._lock:
+            self._ticks += rounds
+
+    def improved(self) -> None:
+        """Note that the answer has just become better."""
+        self._gained = self.seconds
+
+    def reach(self) -> None:
+        """Note that the answer is as good as was asked for."""
+        self._reached = True
 
     def part(self, seconds: float) -> Budget:
         """Return a budget of at most some seconds from now, which spends from this one as well."""
@@ -67,9 +124,28 @@ class Budget:
 
 @dataclass
 class _Part(Budget):
-    whole: Budget | None = None
+    """Has time and an end of its own; everything else is the whole's."""
+
+    whole: Budget = field(default_factory=lambda: Budget(None))
+
+    @property
+    def patience_left(self) -> float:
+        return self.whole.patience_left
+
+    @property
+    def ticks_left(self) -> float:
+        return self.whole.ticks_left
+
+    @property
+    def ended(self) -> bool:
+        return self._reached or self.whole.ended
 
     def spend(self, seconds: float) -> None:
         super().spend(seconds)
-        if self.whole is not None:
-            self.whole.spend(seconds)
+        self.whole.spend(seconds)
+
+    def tick(self, rounds: int = 1) -> None:
+        self.whole.tick(rounds)
+
+    def improved(self) -> None:
+        self.whole.improved()

@@ -222,14 +222,20 @@ class Combining(Formulas):
         return self._add(Product(len(self.cells), groups, items, unit, low, high, error, left, right, divisor))
 
     def ratio(self, over: Cells, under: Cells) -> Cells:
-        """Return over / under, cell by cell; no integer of ``under`` may be below 1."""
+        """Return over / under, cell by cell; no integer of ``under`` may be below 1.
+
+        Exact where ``under`` can only be a few small integers: then one unit divides by all of them. Small integers
+        also are what CP-SAT can square.
+        """
         if under.low < 1:
             raise ValueError("a ratio needs a positive denominator")
         over = self.rounded(over, PRODUCT_LIMIT)
-        factor = max(1, 2 ** math.floor(math.log2(QUOTIENT_LIMIT / max(1, over.largest))))
+        room = max(1, QUOTIENT_LIMIT // max(1, over.largest))
+        multiple = _common_multiple(under.low, under.high, room)
+        factor = multiple or max(1, 2 ** math.floor(math.log2(room)))
         unit = over.unit / (under.unit * factor)
         error = (
-            unit / 2
+            (0 if multiple else unit / 2)
             + over.error / (under.unit * under.low)
             + over.largest * over.unit * under.error / (under.unit * under.low) ** 2
         )
@@ -260,3 +266,13 @@ class Combining(Formulas):
         count = source.groups * source.items
         mean = self.total(source, Fraction(1, count))
         return self.total(self.square(self.linear([(source, 1), (mean, -1)])))
+
+
+def _common_multiple(low: int, high: int, limit: int) -> int | None:
+    """Return the least common multiple of all integers from ``low`` to ``high``; None where it is above ``limit``."""
+    multiple = 1
+    for number in range(low, high + 1):
+        multiple = math.lcm(multiple, number)
+        if multiple > limit:
+            return None
+    return multiple

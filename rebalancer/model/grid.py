@@ -191,12 +191,20 @@ def apply(function: Callable[..., Any], groups: int, items: int, *grids: Grid) -
     keyed = [grid.keys for grid in spread if len(grid.keys)]
     if not keyed:
         return Grid(groups, items, np.atleast_2d(table), column)
-    keys = keyed[0] if len(keyed) == 1 else np.unique(np.concatenate(keyed))
+    keys = keyed[0] if len(keyed) == 1 else _united(keyed)
     group, item = keys // items, keys % items
     values = function(*(grid.at(group, item) for grid in spread))
     if groups * items <= DENSE_CELLS:
         return Grid(groups, items, _dense(table, values, groups, items, column, keys))
     return Grid(groups, items, np.atleast_2d(table), column, keys, np.broadcast_to(values, keys.shape))
+
+
+def _united(parts: list[IntArray]) -> IntArray:
+    """Return all keys of sorted parts once; a stable sort merges sorted runs, which `numpy.unique` does not use."""
+    keys = np.sort(np.concatenate(parts), kind="stable")
+    fresh = np.ones(len(keys), np.bool_)
+    fresh[1:] = keys[1:] != keys[:-1]
+    return np.asarray(keys[fresh])
 
 
 def _dense(
@@ -263,7 +271,7 @@ def stack(groups: int, items: int, grids: list[Grid]) -> tuple[NDArray[Any], NDA
         raise GridTooLarge(f"{groups} groups × {items} items")
     table = np.stack([np.broadcast_to(_widen(grid, column, columns), (rows, columns)) for grid in spread], axis=-1)
     keyed = [grid.keys for grid in spread if len(grid.keys)]
-    keys = np.unique(np.concatenate(keyed)) if keyed else _NO_KEYS
+    keys = _united(keyed) if keyed else _NO_KEYS
     values = [grid.at(keys // max(1, items), keys % max(1, items)) for grid in spread]
     return table, column, keys, np.stack(values, axis=-1)
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+from fractions import Fraction
 from pathlib import Path
 
 import jsonschema
@@ -245,3 +246,21 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def test_limits_reach_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Request] = []
+
+    def answer(model: Model, request: Request) -> Answer:
+        asked.append(request)
+        return engines.enumerated(model, request)
+
+    engines.use(monkeypatch, answer)
+    path = written(tmp_path, SCENARIO + "solve: {iterations: 7, target: 2.5, patience: 3s, time_limit: 9s}\n")
+    assert run("solve", path).exit_code == 0
+    options = ("--iterations", 9, "--target", "0.1", "--patience", "1m", "--deterministic-time", "5s")
+    assert run("solve", path, *options).exit_code == 0
+    limits = [(r.time_limit, r.deterministic, r.iterations, r.patience, r.target) for r in asked]
+    assert limits == [(9.0, False, 7, 3.0, (Fraction(5, 2),)), (5.0, True, 9, 60.0, (Fraction(1, 10),))]
+    assert run("solve", path, "--target", "1,x").exit_code == 2
+    assert "target has 9 numbers" in run("solve", path, "--target", "1,2,3,4,5,6,7,8,9").stderr

@@ -9,13 +9,14 @@ which is best for the λ at which the minimisers add up to the same sum: the loa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.cpsat.literals import Literals
-from rebalancer.model import Cells, Family, Function, Gather, Gathering, Map, Model, Reduce, Tally
+from rebalancer.model import Cells, Family, Function, Gather, Gathering, Grid, Map, Model, Reduce, Tally
 from rebalancer.problem.numbers import IntArray
 
 _MOST_CELLS = 2_000_000
@@ -33,20 +34,43 @@ class _Affine:
     const: IntArray
 
 
+#: Returns, by group, the least and the most that chosen cells of a tally can add up to; None where it cannot tell.
+Totals = Callable[[Tally, IntArray], tuple[IntArray, IntArray] | None]
+
+
 def averaging_bound(model: Model, literals: Literals, cells: Reduce) -> int | None:
-    """Return a lower bound of a sum of convex cells in its own integers, or None where there is none to be had."""
-    source = cells.source
+    """Return a lower bound of a sum of convex cells in its own integers, or None where there is none to be had.
+
+    Parameters
+    ----------
+    literals : Literals
+        The candidate placements: the bound holds for these.
+    """
+    return bound_by_totals(cells, lambda tally, key: _totals(model, literals, tally, key))
+
+
+def bound_by_totals(cells: Reduce, totals: Totals) -> int | None:
+    """Return the averaging bound, given what the amounts can add up to."""
+    source, divided, lost = cells.source, 1.0, 0.0
+    if cells.how is not Gathering.SUM or cells.groups * cells.items != 1:
+        return None
+    if isinstance(source, Map) and source.function is Function.ROUND and _single(source.divisor):
+        # coarser units: each cell rounds down by less than half of the divisor
+        inner = source.terms[0] if len(source.terms) == 1 else None
+        if inner is None or not _single(inner.coef) or source.const.largest_magnitude():
+            return None
+        divisor, factor = int(source.divisor.table[0, 0]), int(inner.coef.table[0, 0])
+        divided, lost, source = factor / divisor, (divisor - 1 - divisor // 2) / divisor, inner.cells
+        if factor <= 0 or (source.groups, source.items) != (cells.source.groups, cells.source.items):
+            return None
     if (
-        cells.how is not Gathering.SUM
-        or cells.groups * cells.items != 1
-        or not isinstance(source, Map)
+        not isinstance(source, Map)
         or source.groups * source.items > _MOST_CELLS
+        or source.function not in (Function.HINGE, Function.SQUARE)
     ):
         return None
-    if source.function not in (Function.HINGE, Function.SQUARE):
-        return None
     affine = _affine(source, through=True)
-    if affine is None or source.divisor.table.size > 1 or len(source.divisor.keys):
+    if affine is None or not _single(source.divisor):
         return None
     coef = np.broadcast_to(cells.coef.dense(), (source.groups, source.items)).ravel().astype(np.int64)
     if (coef < 0).any() or (affine.slope == 0).any():
@@ -55,13 +79,15 @@ def averaging_bound(model: Model, literals: Literals, cells: Reduce) -> int | No
     key, slope, const, coef = affine.key[used], affine.slope[used], affine.const[used], coef[used]
     if len(np.unique(key)) < len(key) or not len(key):
         return None
-    low_total, high_total = _totals(model, literals, affine.tally, key)
-    divisor = int(source.divisor.table[0, 0])
-    total = 0.0
+    reach = totals(affine.tally, key)
+    if reach is None:
+        return None
+    low_total, high_total = reach
+    total = -lost * float(coef.sum())
     owner = key // affine.tally.items
     for group in np.unique(owner).tolist():
         rows = owner == group
-        scale = coef[rows].astype(np.float64), slope[rows].astype(np.float64), const[rows].astype(np.float64)
+        scale = coef[rows] * divided, slope[rows].astype(np.float64), const[rows].astype(np.float64)
         function = _hinge_dual if source.function is Function.HINGE else _square_dual
         total += function(
             *scale,
@@ -69,9 +95,15 @@ def averaging_bound(model: Model, literals: Literals, cells: Reduce) -> int | No
             float(affine.tally.high),
             float(low_total[group]),
             float(high_total[group]),
-            float(divisor),
+            float(source.divisor.table[0, 0]),
         )
+    total -= abs(total) * _SAFETY
     return int(np.ceil(total)) if total > 0 else None
+
+
+def _single(grid: Grid) -> bool:
+    """Whether a grid is one number."""
+    return grid.table.size == 1 and not len(grid.keys)
 
 
 def _affine(cells: Cells, through: bool = False) -> _Affine | None:
@@ -199,4 +231,4 @@ def _best_of(dual: object, multipliers: Floats) -> float:
     return max(float(dual(point)) for point in multipliers[first : last + 1])
 
 
-__all__ = ["averaging_bound"]
+__all__ = ["Totals", "averaging_bound", "bound_by_totals"]

@@ -6,6 +6,7 @@ above, or exactly, and gets only the constraints that this takes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -36,6 +37,9 @@ from rebalancer.model import (
 from rebalancer.model.evaluate import apply_function, linear_form
 from rebalancer.model.grid import apply, reduce_extremum, reduce_sum
 from rebalancer.problem.numbers import IntArray
+
+#: Functions of rows with at most this many values are variables with no other values than theirs.
+_FEW_VALUES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,6 +311,7 @@ class Encoder:
         low, high = (-((-(bound + shift)) // divisor) for bound in (x.low, x.high))
         variables = self.new(cells, x.key, low, high)
         offset = x.const_at_key
+        self._name_few(x, variables, high - low, lambda row, value: -((-(value + shift[row])) // divisor[row]))
         infinite = np.full(len(x.key), INFINITE)
         if self.sides[cells.index] & BELOW:  # divisor · y >= x + shift
             self.bulk.linear(x, -infinite, -offset - shift, extra=variables, factor=-divisor)
@@ -320,6 +325,22 @@ class Encoder:
             low,
             high,
         )
+
+    def _name_few(
+        self, x: Rows, variables: IntArray, width: IntArray, value: Callable[[int, IntArray], IntArray]
+    ) -> None:
+        """Leave variables that are functions of rows with few values only what these become: CP-SAT cannot tell.
+
+        ``width`` is how far apart the bounds of each variable are, ``value`` the function of a row.
+        """
+        if not len(x.key):
+            return
+        step = np.gcd.reduceat(np.abs(x.coef), x.start[:-1])
+        first = x.low + (x.const_at_key - x.low) % step  # a row is its constant and multiples of its step
+        further = (x.high - first) // step
+        for row in np.flatnonzero(further < np.minimum(_FEW_VALUES, width)).tolist():
+            reachable = first[row] + step[row] * np.arange(further[row] + 1)
+            self.bulk.restrict(int(variables[row]), np.unique(value(row, reachable)))
 
     def _square(self, cells: Map, x: Rows, const: Grid) -> Rows:
         x = self.as_variables(cells, x, "x")

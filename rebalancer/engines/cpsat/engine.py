@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.base import Answer, EngineError, Request, Status
+from rebalancer.engines.bounds import raise_bounds
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat import infeasibility
 from rebalancer.engines.cpsat.candidates import ALL_PAIRS, all_candidates
 from rebalancer.engines.cpsat.encode import Encoding, encode
-from rebalancer.engines.cpsat.literals import Literals
-from rebalancer.engines.cpsat.neighbourhoods import improve
 from rebalancer.engines.cpsat.proto import INFINITE
 from rebalancer.engines.cpsat.rows import Rows
-from rebalancer.engines.cpsat.run import Outcome, solve
+from rebalancer.engines.cpsat.run import DETERMINISTIC_SECOND, Outcome, solve
 from rebalancer.engines.cpsat.secants import more_secants
-from rebalancer.engines.progress import ProgressLog
-from rebalancer.engines.tidy import undo_idle_moves
+from rebalancer.engines.finish import finish
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.neighbourhood import engine as neighbourhood
+from rebalancer.engines.neighbourhood.search import Neighbourhoods
 from rebalancer.model import CellValues, Model
 from rebalancer.model.evaluate import linear_form
 
@@ -34,39 +35,10 @@ _SMALL, _IMPROVING_SHARE = 2_000, 0.5
 _LARGE, _LARGE_SHARE = 40_000, 0.8
 #: Seconds that compiling takes per pair of object and container: where that is half of the time, there are only parts.
 _SECONDS_PER_PAIR = 5e-6
-#: Rounds without gain after which improving part by part gives up: before the whole model is tried, and alone.
-_PATIENCE, _PATIENCE_ALONE = 60, 1_000
-
-
-@dataclass
-class _Search:
-    """The best answer so far, and what is proven about it."""
-
-    model: Model
-    request: Request
-    budget: Budget
-    news: ProgressLog
-    best: NDArray[np.int32] | None = None
-    integers: tuple[int, ...] = ()
-    bounds: list[int | None] = field(default_factory=list)
-    proven: bool = False
-
-    def offer(self, assignment: NDArray[np.int32]) -> bool:
-        """Take an assignment if it is feasible and better than the best so far."""
-        score = self.model.evaluate(assignment)
-        if not score.feasible or (self.best is not None and score.integers >= self.integers):
-            return False
-        self.best, self.integers = assignment, score.integers
-        return True
-
-    def enough(self, position: int, bound: int | None) -> bool:
-        """Whether a position is proven, or as close to its bound as was asked for."""
-        if self.best is None or bound is None:
-            return False
-        if self.integers[position] <= bound:
-            return True
-        value, low = self.model.real(position, self.integers[position]), self.model.real(position, bound)
-        return value - low <= self.request.gap * max(1.0, abs(value))
+#: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
+_ROUND = 0.1
+#: Rounds without gain after which improving part by part gives up, and the whole model is tried.
+_PATIENCE = 60
 
 
 class CpsatEngine:
@@ -75,41 +47,24 @@ class CpsatEngine:
     name = "cpsat"
 
     def solve(self, model: Model, request: Request) -> Answer:
-        """Return the best assignment found within the request's time, with proven bounds."""
-        problem = model.problem
-        news = ProgressLog(model, request)
-        search = _Search(model, request, Budget.of(request), news, bounds=[None] * model.positions)
-        search.offer(problem.initial)
-        if request.start is not None:
-            search.offer(request.start)
-        if search.best is not None:
-            news.tell(0, search.integers[0])
-        if not len(problem.objects):
-            return self._without_objects(search)
-        pairs = len(problem.objects) * (len(problem.containers) + 1)
-        hurried = search.best is not None and pairs > _SMALL and pairs * _SECONDS_PER_PAIR > search.budget.remaining / 2
-        if pairs <= ALL_PAIRS and not hurried:
-            reason = self._exact(search)
-            if reason is not None:
-                return Answer(Status.INFEASIBLE, None, tuple(search.bounds), reason, self.name)
-        else:
-            self._parts_only(search)
-        if search.best is None:
-            reason = infeasibility.least_violation(model, problem.initial)
-            return Answer(Status.UNKNOWN, None, tuple(search.bounds), reason, self.name)
-        search.best = undo_idle_moves(model, search.best, search.budget)
-        status = Status.OPTIMAL if search.proven else Status.FEASIBLE
-        return Answer(status, search.best, tuple(search.bounds), None, self.name)
+        """Return the best assignment found within the request's limits, with proven bounds."""
+        search = Incumbent.of(model, request)
+        if not len(model.problem.objects):
+            return finish(search, self.name)
+        raise_bounds(search)
+        if fits(search):
+            return self.conclude(search)
+        neighbourhood.improve(model, search, search.budget, request)
+        return finish(search, self.name)
 
-    def _without_objects(self, search: _Search) -> Answer:
-        """Everything is constant: the initial assignment is the only one."""
-        if search.best is None:
-            names = ", ".join(f"'{name}'" for name in search.model.evaluate(search.model.problem.initial).worsened)
-            reason = f"there is nothing to place, and {names} does not hold"
+    def conclude(self, search: Incumbent) -> Answer:
+        """Return the answer of searching the whole problem, from the best that is known."""
+        reason = self.search(search)
+        if reason is not None:
             return Answer(Status.INFEASIBLE, None, tuple(search.bounds), reason, self.name)
-        return Answer(Status.OPTIMAL, search.best, search.integers, None, self.name)
+        return finish(search, self.name)
 
-    def _exact(self, search: _Search) -> str | None:
+    def search(self, search: Incumbent) -> str | None:
         """Search all candidates; return why there is no answer, if that is proven."""
         model, budget = search.model, search.budget
         literals = all_candidates(model)
@@ -136,12 +91,11 @@ class CpsatEngine:
             if budget.over:
                 proven = proven and position == model.positions - 1
                 break
-        search.proven = proven
         if proven and not budget.stop.is_set():
             self._fewest_moves(search, encoding)
         return None
 
-    def _first_answer(self, search: _Search, encoding: Encoding, known: NDArray[np.int32]) -> str | None:
+    def _first_answer(self, search: Incumbent, encoding: Encoding, known: NDArray[np.int32]) -> str | None:
         """Find any assignment that holds all hard cells; return why there is none, if that is proven."""
         request, budget, problem = search.request, search.budget, search.model.problem
         self._aim(search, encoding, 0)
@@ -160,7 +114,7 @@ class CpsatEngine:
         self._take(search, encoding, outcome, 0)
         return None
 
-    def _aim(self, search: _Search, encoding: Encoding, position: int) -> float:
+    def _aim(self, search: Incumbent, encoding: Encoding, position: int) -> float:
         """Make a position's objective the one to minimise; return what CP-SAT's numbers have to be divided by."""
         rows = encoding.objectives[position]
         # Only where a gap ends the search must CP-SAT know what its numbers mean.
@@ -168,7 +122,7 @@ class CpsatEngine:
         encoding.bulk.minimize(rows.var, rows.coef, _constant(rows), unit)
         return unit
 
-    def _take(self, search: _Search, encoding: Encoding, outcome: Outcome, position: int) -> None:
+    def _take(self, search: Incumbent, encoding: Encoding, outcome: Outcome, position: int) -> None:
         """Offer what a solve found, after the evaluator has confirmed what CP-SAT says of it."""
         if outcome.values is None:
             return
@@ -183,29 +137,32 @@ class CpsatEngine:
         search.offer(assignment)
 
     def _minimise(
-        self, search: _Search, encoding: Encoding, position: int, budget: Budget, earlier_proven: bool
+        self, search: Incumbent, encoding: Encoding, position: int, budget: Budget, earlier_proven: bool
     ) -> bool:
         """Minimise one position, the earlier ones held at their values; return whether the result is proven."""
         rows = encoding.objectives[position]
         constant = _constant(rows)
-        bound: int | None = int(rows.low[0]) if len(rows.key) else constant
+        bound: int | None = max(int(rows.low[0]) if len(rows.key) else constant, search.bounds[position] or -INFINITE)
         if encoding.literals.count > _SMALL:
             share = _LARGE_SHARE if encoding.literals.count > _LARGE else _IMPROVING_SHARE
-            part = budget.part(budget.remaining * share)
-            self._improve(search, position, part, bound, encoding.literals, earlier_proven)
-        search.news.tell(position, search.integers[position], bound if earlier_proven else None)
+            search.turn_to(position)
+            if not search.enough(position, bound):
+                part = budget.part(budget.remaining * share)
+                Neighbourhoods(search, search.request).improve(position, part, bound, _PATIENCE)
+        search.turn_to(position)
+        search.news.tell(position, None, bound if earlier_proven else None)
         if len(rows.key):
             bound = self._search_whole(search, encoding, position, budget, bound, earlier_proven)
         if earlier_proven:
-            search.bounds[position] = bound
-        search.news.tell(position, search.integers[position], bound if earlier_proven else None)
+            search.raise_bound(position, bound)
+        search.news.tell(position, search.integers[position])
         if len(rows.key) and position < search.model.positions - 1:
             encoding.bulk.linear_of(rows.var, rows.coef, -INFINITE, search.integers[position] - constant)
         return bound is not None and search.integers[position] <= bound
 
     def _search_whole(
         self,
-        search: _Search,
+        search: Incumbent,
         encoding: Encoding,
         position: int,
         budget: Budget,
@@ -221,15 +178,22 @@ class CpsatEngine:
             if earlier_proven:
                 search.news.tell(position, None, _certain(low / unit))
 
+        turn = budget
+
         def on_solution(objective: float) -> None:
             if not encoding.squares:  # with secants missing, CP-SAT's own value is too good
-                search.news.tell(position, round(objective / unit))
+                value = round(objective / unit)
+                search.news.tell(position, value)
+                budget.improved()
+                if search.at_target(position, value):
+                    turn.reach()
 
         while not search.enough(position, bound) and not budget.over:
             assert search.best is not None
             encoding.hint_from(CellValues(problem, search.best))
-            turn = budget.part(max(2.0, budget.remaining / 3)) if encoding.squares else budget
-            outcome = solve(encoding.bulk, search.request, turn, on_solution, on_bound)
+            turn = budget.part(max(2.0, budget.remaining / 3) if encoding.squares else budget.remaining)
+            outcome = solve(encoding.bulk, search.request, turn, on_solution, on_bound, **_rounds(turn))
+            budget.tick(max(1, round(turn.worked / DETERMINISTIC_SECOND / _ROUND)))
             if outcome.status == "INFEASIBLE":
                 _log.warning("CP-SAT called position %d infeasible although an answer is known: no bound", position)
                 return None
@@ -243,28 +207,6 @@ class CpsatEngine:
                 break
         return bound
 
-    def _improve(
-        self,
-        search: _Search,
-        position: int,
-        budget: Budget,
-        bound: int | None,
-        literals: Literals | None,
-        report_bound: bool,
-        patience: int = _PATIENCE,
-    ) -> None:
-        """Improve the answer part by part before the whole is tried: CP-SAT is only as good as its hint."""
-        assert search.best is not None
-
-        def offer(assignment: NDArray[np.int32]) -> bool:
-            search.offer(assignment)
-            search.news.tell(position, search.integers[position], bound if report_bound else None)
-            return search.enough(position, bound)
-
-        if not search.enough(position, bound):
-            start = search.best, search.integers
-            improve(search.model, search.request, *start, position, budget, offer, literals, patience)
-
     def _refine(self, encoding: Encoding, outcome: Outcome) -> None:
         """Make every square exact where the last solution has it."""
         assert outcome.values is not None
@@ -276,7 +218,7 @@ class CpsatEngine:
             most = np.maximum(squares.x.low, squares.x.high - 1)
             more_secants(encoding.bulk, squares, np.clip(x, squares.x.low, most))
 
-    def _fewest_moves(self, search: _Search, encoding: Encoding) -> None:
+    def _fewest_moves(self, search: Incumbent, encoding: Encoding) -> None:
         """Among answers of the proven value, take one that moves the fewest objects."""
         model, budget = search.model, search.budget
         initial = model.problem.initial
@@ -296,17 +238,24 @@ class CpsatEngine:
             assignment = encoding.literals.assignment(outcome.values[: encoding.literals.count] > 0)
             score = model.evaluate(assignment)
             fewer = int((assignment != initial).sum()) < moved
-            if score.feasible and score.integers <= search.integers and fewer:
-                search.best, search.integers = assignment, score.integers
+            if fewer and score.integers <= search.integers:
+                search.replace(assignment)
 
-    def _parts_only(self, search: _Search) -> None:
-        """Improve part by part, position by position, where there is no time for the whole. Proves nothing."""
-        last = search.model.positions - 1
-        for position in range(search.model.positions):
-            if search.best is None or search.budget.over:
-                return
-            share = search.budget.remaining / (1 if position == last else 2)
-            self._improve(search, position, search.budget.part(share), None, None, False, _PATIENCE_ALONE)
+
+def fits(search: Incumbent) -> bool:
+    """Whether the whole problem can be one CP-SAT model, and be compiled in the time that there is."""
+    problem = search.model.problem
+    pairs = len(problem.objects) * (len(problem.containers) + 1)
+    hurried = pairs > _SMALL and pairs * _SECONDS_PER_PAIR > search.budget.remaining / 2
+    return pairs <= ALL_PAIRS and not (search.found is not None and hurried)
+
+
+def _rounds(turn: Budget) -> dict[str, float]:
+    """Return CP-SAT's parameters for a budget that counts rounds: each is a piece of work."""
+    if not np.isfinite(turn.ticks_left):
+        return {}
+    left = turn.remaining / DETERMINISTIC_SECOND if turn.deterministic else np.inf
+    return {"max_deterministic_time": float(max(_ROUND, min(turn.ticks_left * _ROUND, left)))}
 
 
 def _constant(rows: Rows) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
@@ -91,15 +90,3 @@ def _extended(budget: Budget, seconds: float) -> Budget:
     """Return a budget of some seconds, and of a little more than nothing where the time is up."""
     limit = max(_OVERTIME, seconds)
     return Budget(None if limit == float("inf") else limit, budget.deterministic, budget.stop)
-
-
-def least_violation(model: Model, assignment: NDArray[np.int32]) -> str:
-    """Return a sentence with what an assignment that holds less breaks."""
-    score = model.evaluate(assignment)
-    broken = [
-        f"'{constraint.name}' by {violation:g}"
-        for constraint, violation in zip(model.constraints, score.violations.tolist(), strict=True)
-        if violation > 0 and constraint.name in score.worsened
-    ]
-    start = ", ".join(broken) or "some of them"
-    return f"no assignment that holds every hard constraint was found in the time; the start breaks {start}"

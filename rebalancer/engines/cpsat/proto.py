@@ -56,8 +56,9 @@ class BulkModel:
     def restrict(self, variable: int, values: IntArray) -> None:
         """Leave a variable only some values, in ascending order."""
         domain = self.proto.variables[variable].domain
+        gaps = np.flatnonzero(np.diff(values) > 1)  # what is adjacent must be one interval
         domain.clear()
-        domain.extend(np.repeat(values, 2))
+        domain.extend(np.stack([values[np.append(0, gaps + 1)], values[np.append(gaps, -1)]], axis=1).ravel())
 
     def exactly_one(self, start: IntArray) -> None:
         """Demand exactly one of the variables start[i] … start[i + 1] - 1, for every i."""

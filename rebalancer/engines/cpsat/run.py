@@ -17,7 +17,7 @@ from rebalancer.engines.cpsat.proto import BulkModel
 #: How often a running solve looks whether it should stop, in seconds.
 _GLANCE = 0.05
 #: Seconds that one of CP-SAT's deterministic seconds counts for: about what it takes with two workers on two cores.
-_DETERMINISTIC_SECOND = 4.0
+DETERMINISTIC_SECOND = 4.0
 #: The least that CP-SAT is given: less is nothing.
 _LEAST = 0.01
 
@@ -95,7 +95,7 @@ def solve(
     if status == "MODEL_INVALID":
         raise InvalidModel(bulk.model.validate())
     response = solver.response_proto
-    budget.spend(response.deterministic_time * _DETERMINISTIC_SECOND)
+    budget.spend(response.deterministic_time * DETERMINISTIC_SECOND)
     values = np.array(response.solution, np.int64) if status in ("OPTIMAL", "FEASIBLE") else None
     objective, bound = 0, None
     if bulk.proto.has_objective():
@@ -117,7 +117,7 @@ def _settings(request: Request, budget: Budget) -> dict[str, Any]:
     if np.isfinite(budget.remaining):
         left = max(_LEAST, budget.remaining)
         if budget.deterministic:
-            settings["max_deterministic_time"] = left / _DETERMINISTIC_SECOND
+            settings["max_deterministic_time"] = left / DETERMINISTIC_SECOND
         else:
             settings["max_time_in_seconds"] = left
     if budget.deterministic and request.workers > 1:  # one worker is the same on every run by itself
@@ -148,7 +148,7 @@ def _watched(solver: Any, bulk: BulkModel, callback: Any, budget: Budget) -> Any
             finished.wait(_GLANCE)
         except KeyboardInterrupt:  # only where an engine is used by itself: `search` runs it in a thread
             budget.stop.set()
-        if budget.stop.is_set():
+        if budget.ended:
             solver.stop_search()
     worker.join()
     if failure:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search import layout as at
+from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.forms import FAR, Column, Forms, Piece, Special, Way
-from rebalancer.engines.local_search.layout import Flat
+from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Model, Product, Ratio, Reduce
 from rebalancer.model.evaluate import add_up
 from rebalancer.model.grid import apply, stack
@@ -374,7 +374,7 @@ class Flattener:
 
     def at(self, assignment: NDArray[np.int32]) -> Flat:
         """Return the arrays of one searcher, standing at an assignment."""
-        from rebalancer.engines.local_search.propagate import fill_hashes, link, settle
+        from rebalancer.engines.local_search.kernels.propagate import fill_hashes, link, settle
 
         problem, columns = self.model.problem, self._columns
         place = np.where(assignment < 0, self.containers, assignment).astype(np.int32)
@@ -383,7 +383,11 @@ class Flattener:
         objects = len(place)
         fan_out = sum(
             int(columns[p[at.P_TARGET] // at.C_WIDTH, at.C_SIZE]) if p[at.P_SPREAD] else 1 for p in self._pieces
-        ) + sum(int(columns[s[at.X_OUTPUT] // at.C_WIDTH, at.C_SIZE]) for s in self._specials if s[at.X_KIND] == at.K_PRODUCT)
+        ) + sum(
+            int(columns[s[at.X_OUTPUT] // at.C_WIDTH, at.C_SIZE])
+            for s in self._specials
+            if s[at.X_KIND] == at.K_PRODUCT
+        )
         flat = Flat(
             **self.fixed,
             values=values,
@@ -431,7 +435,7 @@ class Flattener:
             inside = np.flatnonzero(place >= 0)
             output, within = place[inside] >> 32, place[inside] & (2**32 - 1)
             if kind in (at.K_MAX, at.K_MIN):
-                from rebalancer.engines.local_search.propagate import build_trees
+                from rebalancer.engines.local_search.kernels.propagate import build_trees
 
                 size = np.diff(start) // 2
                 flat.numbers[start[0] : start[-1]] = -FAR if kind == at.K_MAX else FAR

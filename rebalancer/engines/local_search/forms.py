@@ -365,9 +365,7 @@ class Forms:
         assert known.const is not None
         column = atom.column
         shape = column.groups, column.items
-        room = apply(
-            lambda b, c: b - c, cells.groups, cells.items, _shaped(bound, cells), _shaped(known.const, cells)
-        )
+        room = apply(lambda b, c: b - c, cells.groups, cells.items, _shaped(bound, cells), _shaped(known.const, cells))
         room = _backwards(atom, room)
         rising = _positive(atom.coef)
         limit = apply(_floored if rising else _ceiled, *shape, room, atom.coef)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.local_search import flatten
 from rebalancer.engines.local_search.flatten import Flattener
-from rebalancer.engines.local_search.layout import N_BROKEN, Flat
-from rebalancer.engines.local_search.propagate import move, objective
+from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Flat
+from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.model import Cells, GoalCells, Model, ModelBuilder, assemble
 from rebalancer.specs.registry import BUILT_IN
 from tests.property.problems import models, models_with

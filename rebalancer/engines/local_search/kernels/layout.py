@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from rebalancer.engines.local_search.jit import kernel, pointer
+from rebalancer.engines.local_search.kernels.jit import kernel, pointer
 
 # Columns, pieces, stages, specials and memberships are rows of one array each. Everywhere, such a row is meant by where
 # it begins: number ``C_ITEMS`` of column ``k`` is ``columns[k + C_ITEMS]``.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.jit import kernel
-from rebalancer.engines.local_search.layout import (
+from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.layout import (
     C_CLASS,
     C_CONDITION,
     C_EXCEPT,

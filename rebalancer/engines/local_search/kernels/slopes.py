@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.jit import kernel
-from rebalancer.engines.local_search.layout import (
+from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.layout import (
     C_GROUPS,
     C_HIGH,
     C_ITEM_OF,
@@ -63,7 +63,7 @@ from rebalancer.engines.local_search.layout import (
     Z_VALUES,
     pointers,
 )
-from rebalancer.engines.local_search.propagate import beyond, coefficient, record, target_cell
+from rebalancer.engines.local_search.kernels.propagate import beyond, coefficient, record, target_cell
 
 
 @kernel

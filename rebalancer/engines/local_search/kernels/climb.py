@@ -8,10 +8,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rebalancer.engines.local_search.jit import kernel
-from rebalancer.engines.local_search.layout import Z_CONTAINERS, Z_OBJECTS, pointers
-from rebalancer.engines.local_search.scan import block, exchange, pair
-from rebalancer.engines.local_search.trail import T_LENGTH, draw, draw_share, full, go, judged, trail_pointers
+from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.layout import Z_CONTAINERS, Z_OBJECTS, pointers
+from rebalancer.engines.local_search.kernels.scan import FORBIDDEN, block, exchange, pair
+from rebalancer.engines.local_search.kernels.trail import (
+    T_LENGTH,
+    T_REACH,
+    draw,
+    draw_share,
+    full,
+    go,
+    judged,
+    trail_pointers,
+)
 
 
 @kernel
@@ -24,7 +33,7 @@ def descend(flat: Any, trail: Any, order: Any, first: int, last: int, width: int
         Where in ``order`` it stopped: ``last``, or earlier because the log is full.
     """
     f, t = pointers(flat), trail_pointers(trail)
-    containers = f.sizes[Z_CONTAINERS]
+    containers = t.numbers[T_REACH]
     for at in range(first, last):
         if full(t, f.load[order[at]] + 1):
             return at
@@ -102,7 +111,7 @@ def anneal(flat: Any, trail: Any, steps: int, hot: float, cold: float, swaps: fl
         Steps made.
     """
     f, t = pointers(flat), trail_pointers(trail)
-    objects, containers = f.sizes[Z_OBJECTS], f.sizes[Z_CONTAINERS]
+    objects, containers = f.sizes[Z_OBJECTS], t.numbers[T_REACH]
     temperature = hot
     factor = (cold / hot) ** (64.0 / steps) if hot > 0 and cold > 0 else 0.0
     for step in range(steps):
@@ -150,3 +159,41 @@ def return_home(flat: Any, trail: Any, first: int, last: int, allowed: float) ->
             judged(f, t, length, allowed)
     return last
 
+
+@kernel
+def sample(flat: Any, trail: Any, out: Any) -> int:
+    """Fill in what random moves and exchanges would cost that no bound of a tally forbids, and are no gain.
+
+    Returns
+    -------
+    int
+        How many were found.
+    """
+    f, t = pointers(flat), trail_pointers(trail)
+    objects, containers = f.sizes[Z_OBJECTS], t.numbers[T_REACH]
+    found = 0
+    for turn in range(20 * len(out)):
+        if found == len(out):
+            break
+        o = draw(t, objects)
+        if turn % 2:
+            q = draw(t, objects)
+            cost = exchange(f, o, q, FORBIDDEN) if f.place[o] != f.place[q] else 0.0
+        else:
+            b = draw(t, containers)
+            cost = pair(f, o, b, FORBIDDEN) if b != f.place[o] else 0.0
+        if 0.0 < cost < FORBIDDEN:
+            out[found] = cost
+            found += 1
+    return found
+
+
+@kernel
+def may_leave(flat: Any, trail: Any, tries: int) -> bool:
+    """Return whether some sampled object may be taken out of all containers."""
+    f, t = pointers(flat), trail_pointers(trail)
+    for _ in range(tries):
+        o = draw(t, f.sizes[Z_OBJECTS])
+        if f.place[o] < f.sizes[Z_CONTAINERS] and pair(f, o, f.sizes[Z_CONTAINERS], FORBIDDEN) < FORBIDDEN:
+            return True
+    return False

@@ -6,12 +6,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rebalancer.engines.local_search.jit import kernel, pointer
-from rebalancer.engines.local_search.layout import C_HIGH, C_LOW, C_WIDTH, N_BROKEN, Z_COLUMNS, Z_POSITIONS
-from rebalancer.engines.local_search.propagate import fine, flush, integer, shift
+from rebalancer.engines.local_search.kernels.jit import kernel, pointer
+from rebalancer.engines.local_search.kernels.layout import (
+    C_HIGH,
+    C_LOW,
+    C_WIDTH,
+    N_BROKEN,
+    Z_COLUMNS,
+    Z_OBJECTS,
+    Z_POSITIONS,
+    pointers,
+)
+from rebalancer.engines.local_search.kernels.propagate import fine, flush, integer, shift
 
 #: What is in ``numbers``.
-T_LENGTH, T_BEST, T_ROOM, T_POSITION, T_TRIED, T_KEPT, T_REFUSED = range(7)
+T_LENGTH, T_BEST, T_ROOM, T_POSITION, T_TRIED, T_KEPT, T_REFUSED, T_REACH = range(8)
 T_WIDTH = 8
 #: What is in ``merits``: of where the searcher stands, and of the best that it has seen.
 M_NOW, M_BEST = range(2)
@@ -30,6 +39,7 @@ class Trail(NamedTuple):
     numbers: Any  # int64 (T_WIDTH,)
     merits: Any  # float64 (2,)
     marks: Any  # int64, the integers of the tuple positions now
+    best: Any  # int64, those of the best answer
     worth: Any  # float64, weight of each tuple position
     object: Any  # int32
     source: Any  # int32
@@ -47,6 +57,7 @@ def new_trail(positions: int, seed: int, room: int = 1 << 16, widest: int = 256)
         numbers,
         np.zeros(2),
         np.zeros(positions, np.int64),
+        np.zeros(positions, np.int64),
         np.zeros(positions),
         np.zeros(room, np.int32),
         np.zeros(room, np.int32),
@@ -63,6 +74,7 @@ def trail_pointers(t: Trail) -> Trail:
         pointer(t.numbers),
         pointer(t.merits),
         pointer(t.marks),
+        pointer(t.best),
         pointer(t.worth),
         pointer(t.object),
         pointer(t.source),
@@ -153,9 +165,11 @@ def judged(f: Any, t: Any, length: int, allowed: float) -> bool:
     t.merits[M_NOW] = after
     for q in range(position):
         t.marks[q] = integer(f, q)
-    if better or after < t.merits[M_BEST]:
+    if f.counts[N_BROKEN] == 0 and (better or after < t.merits[M_BEST]):
         t.merits[M_BEST] = after
         t.numbers[T_BEST] = t.numbers[T_LENGTH]
+        for q in range(f.sizes[Z_POSITIONS]):
+            t.best[q] = integer(f, q)
     return True
 
 
@@ -163,3 +177,42 @@ def judged(f: Any, t: Any, length: int, allowed: float) -> bool:
 def full(t: Any, more: int) -> bool:
     """Return whether fewer than ``more`` further moves can be logged."""
     return bool(t.numbers[T_LENGTH] + more > t.numbers[T_ROOM])
+
+
+@kernel
+def appraise(flat: Any, trail: Any) -> float:
+    """Note what the searcher minimises where it stands, after prices or positions have changed, and return it."""
+    f, t = pointers(flat), trail_pointers(trail)
+    for position in range(f.sizes[Z_POSITIONS]):
+        t.marks[position] = integer(f, position)
+    t.merits[M_NOW] = merit(f, t)
+    return float(t.merits[M_NOW])
+
+
+@kernel
+def restart(flat: Any, trail: Any) -> None:
+    """Take where the searcher stands as its best answer."""
+    f, t = pointers(flat), trail_pointers(trail)
+    t.numbers[T_LENGTH] = t.numbers[T_BEST] = 0
+    for position in range(f.sizes[Z_POSITIONS]):
+        t.best[position] = t.marks[position] = integer(f, position)
+    t.merits[M_NOW] = t.merits[M_BEST] = merit(f, t)
+
+
+@kernel
+def best_place(flat: Any, trail: Any, out: Any) -> None:
+    """Write down the best answer that the log leads to."""
+    for o in range(len(out)):
+        out[o] = flat.place[o]
+    for i in range(trail.numbers[T_LENGTH] - 1, trail.numbers[T_BEST] - 1, -1):
+        out[trail.object[i]] = trail.source[i]
+
+
+@kernel
+def follow(flat: Any, place: Any) -> None:
+    """Move every object to where it is in another answer."""
+    f = pointers(flat)
+    for o in range(f.sizes[Z_OBJECTS]):
+        if f.place[o] != place[o]:
+            shift(f, o, place[o])
+    flush(f)

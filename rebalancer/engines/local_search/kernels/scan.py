@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.jit import kernel
-from rebalancer.engines.local_search.layout import (
+from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.layout import (
     C_FLAT,
     C_HIGH,
     C_ITEM_OF,
@@ -29,8 +29,8 @@ from rebalancer.engines.local_search.layout import (
     R_WIDTH,
     Z_CONTAINERS,
 )
-from rebalancer.engines.local_search.propagate import beyond, record, staged, value, weight
-from rebalancer.engines.local_search.slopes import price
+from rebalancer.engines.local_search.kernels.propagate import beyond, record, staged, value, weight
+from rebalancer.engines.local_search.kernels.slopes import price
 
 #: What a forbidden move costs.
 FORBIDDEN = 1e300

@@ -1,0 +1,126 @@
+"""The default: picks and combines engines by the size of the problem and what time there is.
+
+Where CP-SAT can hold the whole problem it closes the gap. Where it cannot, all searchers improve one incumbent side by
+side until the limit.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+
+from rebalancer.engines.base import Answer, Request
+from rebalancer.engines.bounds import raise_bounds
+from rebalancer.engines.budget import Budget
+from rebalancer.engines.cpsat.engine import CpsatEngine, fits
+from rebalancer.engines.finish import finish
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.model import Model
+
+#: Improves a shared incumbent until a budget is over: ``searcher(model, incumbent, budget, request)``.
+Searcher = Callable[[Model, Incumbent, Budget, Request], None]
+
+#: Where the searchers are, best first; imported when they are needed.
+SEARCHERS = (
+    "rebalancer.engines.local_search.search:improve",
+    "rebalancer.engines.neighbourhood.engine:improve",
+)
+#: Up to this many pairs of object and container CP-SAT may close the gap of the whole problem …
+_CLOSABLE = 100_000
+#: … and from this many on its hint is worth some seconds of the searchers, at most this share of the time.
+_SEEDED, _SEEDING, _SEEDING_SHARE = 20_000, 3.0, 0.1
+#: Seconds of a searcher's first turn where searchers take turns, and how much longer each next round is.
+_TURN, _LONGER = 1.0, 1.5
+#: How often somebody who waits for searchers looks whether one of them failed, in seconds.
+_GLANCE = 0.1
+
+
+class AutoEngine:
+    """Picks what suits the problem, under one budget."""
+
+    name = "auto"
+
+    def solve(self, model: Model, request: Request) -> Answer:
+        """Return the best assignment found within the request's limits, with bounds where something is proven."""
+        incumbent = Incumbent.of(model, request)
+        if not len(model.problem.objects):
+            return finish(incumbent, self.name)
+        raise_bounds(incumbent)
+        pairs = len(model.problem.objects) * (len(model.problem.containers) + 1)
+        if fits(incumbent) and (pairs <= _CLOSABLE or incumbent.found is None):
+            if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
+                share = incumbent.budget.part(min(_SEEDING, _SEEDING_SHARE * incumbent.budget.remaining))
+                together(searchers(), incumbent, share, request)
+            return CpsatEngine().conclude(incumbent)
+        together(searchers(), incumbent, incumbent.budget, request)
+        return finish(incumbent, self.name)
+
+
+def searchers() -> tuple[Searcher, ...]:
+    """Return what improves an incumbent, best first."""
+    found = []
+    for where in SEARCHERS:
+        module, _, name = where.partition(":")
+        found.append(getattr(import_module(module), name))
+    return tuple(found)
+
+
+def together(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, request: Request) -> None:
+    """Let searchers improve an incumbent until a budget is over or nothing is left to improve.
+
+    Side by side where there are workers for it; in turns where there are none, or where every run has to be the same.
+    """
+    if request.deterministic or request.workers < 2 or len(team) < 2:
+        _in_turns(team, incumbent, budget, request)
+    else:
+        _side_by_side(team, incumbent, budget, request)
+
+
+def _in_turns(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, request: Request) -> None:
+    """Give one searcher after the other a turn, round after round, each longer than the last."""
+    turn = _TURN
+    while not (budget.over or incumbent.all_enough()):
+        for searcher in team:
+            share = budget.part(turn if len(team) > 1 else budget.remaining)
+            searcher(incumbent.model, incumbent, share, request)
+            if budget.over:
+                return
+        turn *= _LONGER
+
+
+def _side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, request: Request) -> None:
+    """Run every searcher in a thread of its own: the first with all workers that the others leave, these with one."""
+    whole = budget.part(budget.remaining)
+    failures: list[BaseException] = []
+
+    def work(searcher: Searcher, workers: int, seed: int) -> None:
+        try:
+            searcher(incumbent.model, incumbent, whole, replace(request, workers=workers, seed=seed))
+        except BaseException as failure:
+            failures.append(failure)
+            whole.reach()
+        if incumbent.all_enough():
+            whole.reach()
+
+    first = max(1, request.workers - len(team) + 1)
+    threads = [
+        threading.Thread(
+            target=work,
+            args=(searcher, first if number == 0 else 1, request.seed + number),
+            name=f"rebalancer-searcher-{number}",
+            daemon=True,
+        )
+        for number, searcher in enumerate(team)
+    ]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        for thread in threads:
+            thread.join(_GLANCE)
+    if failures:
+        raise failures[0]
+
+
+__all__ = ["SEARCHERS", "AutoEngine", "Searcher", "searchers", "together"]

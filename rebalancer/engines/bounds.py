@@ -1,0 +1,109 @@
+"""Proven lower bounds in a walk over the model: no search, no literals, for problems of any size.
+
+Bounds go up through the formulas from the averaging bound of convex sums; see `rebalancer.engines.cpsat.averaging`.
+They hold for every assignment that the hard cells allow, whatever the earlier tuple positions are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.engines.cpsat.averaging import Totals, bound_by_totals
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.model import Cells, Family, Function, Gathering, Grid, Map, Model, Reduce, Tally
+from rebalancer.model.evaluate import apply_function
+from rebalancer.problem.numbers import IntArray
+
+#: Functions that never fall.
+_RISING = (Function.IDENTITY, Function.HINGE, Function.STEP, Function.CEIL, Function.RAISE, Function.ROUND)
+
+
+def raise_bounds(incumbent: Incumbent) -> None:
+    """Tell an incumbent what is proven of each tuple position without a search."""
+    for position, bound in enumerate(lower_bounds(incumbent.model)):
+        incumbent.raise_bound(position, bound)
+
+
+def lower_bounds(model: Model) -> list[int]:
+    """Return a proven lower bound of the integer objective of each tuple position."""
+    placed = _stays_placed(model)
+
+    def totals(tally: Tally, key: IntArray) -> tuple[IntArray, IntArray] | None:
+        return _totals(tally, key, placed)
+
+    known: dict[int, int] = {}
+    for cells in model.graph:
+        if cells.groups * cells.items == 1:
+            known[cells.index] = max(cells.low, _below(cells, known, totals))
+    return [known[position.objective.index] for position in model.tuple_positions]
+
+
+def _below(cells: Cells, known: dict[int, int], totals: Totals) -> int:
+    """Return a lower bound of a single cell, given those of the single cells that it reads."""
+    if isinstance(cells, Reduce) and cells.how is Gathering.SUM:
+        bound = bound_by_totals(cells, totals)
+        return cells.low if bound is None else bound
+    if not isinstance(cells, Map) or cells.function not in _RISING:
+        return cells.low
+    x = int(cells.const.table[0, 0])
+    for term in cells.terms:
+        factor = int(term.coef.dense()[0, 0])
+        x += factor * known[term.cells.index] if factor >= 0 else factor * term.cells.high
+    x = max(x, cells.x_low)
+    return int(apply_function(cells, Grid.constant(1, 1, x)).dense()[0, 0])
+
+
+def _totals(tally: Tally, key: IntArray, placed: NDArray[np.bool_]) -> tuple[IntArray, IntArray] | None:
+    """Return, by group, the least and the most that the chosen cells of a tally can add up to."""
+    if tally.dynamic is not None or tally.family is not Family.AFTER:
+        return None
+    chosen = np.zeros((tally.groups, tally.items), bool)
+    chosen[key // tally.items, key % tally.items] = True
+    items = np.unique(tally.item_of[:-1])
+    everywhere: NDArray[np.bool_] = np.all(chosen[:, items], axis=1) & bool((items >= 0).all())
+    outside = int(tally.item_of[-1])
+    counts_outside = chosen[:, outside] if outside >= 0 else np.zeros(tally.groups, bool)
+    always = everywhere[tally.group] & (placed[tally.member] | counts_outside[tally.group])
+    least, most = np.zeros(tally.groups, np.int64), np.zeros(tally.groups, np.int64)
+    np.add.at(least, tally.group, np.where(always, tally.weight, np.minimum(tally.weight, 0)))
+    np.add.at(most, tally.group, np.where(always, tally.weight, np.maximum(tally.weight, 0)))
+    return least, most
+
+
+def _stays_placed(model: Model) -> NDArray[np.bool_]:
+    """Return which objects cannot be unplaced, because that alone would break a hard cell."""
+    placed = np.zeros(len(model.problem.objects), bool)
+    for hard in model.hard:
+        cells, coef, const = hard.cells, Grid.constant(1, 1, 1), Grid.constant(1, 1, 0)
+        if isinstance(cells, Map) and cells.function is Function.IDENTITY and len(cells.terms) == 1:
+            coef, const, cells = cells.terms[0].coef, cells.const, cells.terms[0].cells
+        if (
+            not isinstance(cells, Tally)
+            or (cells.groups, cells.items) != (hard.cells.groups, hard.cells.items)
+            or cells.dynamic is not None
+            or cells.family is not Family.AFTER
+            or cells.low < 0
+        ):
+            continue
+        item = int(cells.item_of[-1])
+        if item < 0 and cells.items > 1:
+            continue
+        slope, base, bound = (_at(grid, cells, max(item, 0)) for grid in (coef, const, hard.bound))
+        if item >= 0:  # it counts there, and alone is too much
+            broken = (slope > 0) & (slope * cells.weight + base > bound)
+        else:  # it counts nowhere then, and nobody else counts instead
+            alone = np.bincount(cells.group, minlength=cells.groups)[cells.group] == 1
+            broken = alone & (base > bound)
+        placed[cells.member[broken]] = True
+    return placed
+
+
+def _at(grid: Grid, tally: Tally, item: int) -> IntArray:
+    """Return the value of a grid for each membership of a tally in one item."""
+    none = np.zeros(len(tally.group), np.int64)
+    at = none + item if grid.items == tally.items else none
+    return grid.at(tally.group if grid.groups == tally.groups else none, at).astype(np.int64)
+
+
+__all__ = ["lower_bounds", "raise_bounds"]

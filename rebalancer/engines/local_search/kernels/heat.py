@@ -1,0 +1,90 @@
+"""Which containers an objective hurts at, as far as tallies tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.layout import (
+    C_GROUPS,
+    C_HASH,
+    C_HIGH,
+    C_ITEM_OF,
+    C_ITEMS,
+    C_LOW,
+    C_PIECE,
+    C_PIECE_END,
+    C_USE,
+    C_USE_END,
+    C_VALUES,
+    C_WIDTH,
+    C_WORDS,
+    P_WIDTH,
+    Z_COLUMNS,
+    Z_CONTAINERS,
+    pointers,
+)
+from rebalancer.engines.local_search.kernels.propagate import beyond, record, staged
+from rebalancer.engines.local_search.kernels.scan import FORBIDDEN
+from rebalancer.engines.local_search.kernels.slopes import price
+
+
+@kernel
+def _paid(f: Any, k: int, g: int, s: int, v: int) -> float:
+    """Return what a tally's cell costs as it is."""
+    rec = record(f, k, g, s) if f.columns[k + C_WORDS] else 0
+    cost = 0.0
+    if f.columns[k + C_HIGH] >= 0 or f.columns[k + C_LOW] >= 0:
+        far = beyond(f, k, rec, v)
+        if far:
+            cost += far * (f.penalty[k] if f.penalty[k] < FORBIDDEN else 1.0)
+    for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
+        y = staged(f, p, rec, v)
+        if y:
+            cost += y * price(f, p, rec, g, s)
+    if f.columns[k + C_USE] < f.columns[k + C_USE_END]:
+        cost += v * f.gradient[f.columns[k + C_VALUES] + g * f.columns[k + C_ITEMS] + s]
+    return cost
+
+
+@kernel
+def heat(flat: Any, out: Any, by_item: Any) -> None:
+    """Fill in each container's share of what is paid in the items that it is in.
+
+    Parameters
+    ----------
+    out : float64 array, containers
+    by_item : float64 array
+        Scratch, as long as the longest tally has items.
+    """
+    f = pointers(flat)
+    containers = f.sizes[Z_CONTAINERS]
+    for c in range(containers):
+        out[c] = 0.0
+    for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH, C_WIDTH):
+        base = f.columns[k + C_ITEM_OF]
+        if base < 0:
+            continue
+        items = f.columns[k + C_ITEMS]
+        costs = f.columns[k + C_PIECE] < f.columns[k + C_PIECE_END] or f.columns[k + C_USE] < f.columns[k + C_USE_END]
+        if items == 1 or not (costs or f.broken[k]):
+            continue
+        for s in range(items):
+            by_item[s] = 0.0
+        for g in range(f.columns[k + C_GROUPS]):
+            if f.columns[k + C_VALUES] >= 0:
+                at = f.columns[k + C_VALUES] + g * items
+                for s in range(items):
+                    if f.values[at + s]:
+                        by_item[s] += _paid(f, k, g, s, f.values[at + s])
+                continue
+            h = f.columns[k + C_HASH] + g
+            start, size = f.hash_rows[h], f.hash_rows[h + 1] - f.hash_rows[h]
+            for i in range(size):
+                s = i if size == items else f.hash_key[start + i]
+                if s >= 0 and f.hash_value[start + i]:
+                    by_item[s] += _paid(f, k, g, s, f.hash_value[start + i])
+        for c in range(containers):
+            s = f.maps[base + c]
+            if s >= 0:
+                out[c] += by_item[s] * items / containers

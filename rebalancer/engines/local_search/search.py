@@ -1,0 +1,356 @@
+"""Improves an answer by compiled local search: greedy first, then walks that cool down, again and again.
+
+Every step is a kernel call of some milliseconds, so that limits, interrupts and other searchers' answers are heeded
+between any two. What the kernels know of the best answer is exact; the evaluator judges it all the same.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.engines.base import Request
+from rebalancer.engines.budget import Budget
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.kernels.climb import anneal, descend, may_leave, return_home, sample, swap_down
+from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.kernels.heat import heat
+from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Flat
+from rebalancer.engines.local_search.kernels.slopes import compute
+from rebalancer.engines.local_search.kernels.trail import (
+    M_BEST,
+    M_NOW,
+    T_BEST,
+    T_LENGTH,
+    T_POSITION,
+    T_REACH,
+    T_ROOM,
+    Trail,
+    appraise,
+    best_place,
+    follow,
+    new_trail,
+    restart,
+)
+from rebalancer.model import Model
+
+#: Destinations that greedy search looks at for an object, and partners for an exchange.
+_WIDTH, _PARTNERS = 32, 24
+#: Greedy search goes on while a round gains this share of what is left above the best bound known …
+_WORTHWHILE = 0.02
+#: Seconds that one kernel call should take, and that pass between two answers that are handed over.
+_CALL, _SHARE = 0.05, 0.25
+#: Walks start at one of these multiples of the median cost of moves that are no gain, whichever pays; and end at this
+#: share of where they start.
+_HEATS, _COLD = (0.3, 0.03, 3.0), 0.002
+#: The first walks take this share of the time each; later ones take longer.
+_FIRST_WALK, _LONGER = 0.04, 1.6
+#: Shares of exchanges that walks try in turn.
+_EXCHANGES = (0.5, 0.2, 0.8)
+#: What a step counts where the clock does not, in seconds.
+_STEP = 1e-6
+#: Smaller gains than this share of the merit are noise of floating point.
+_NOISE = 1e-12
+
+
+def improve(model: Model, incumbent: Incumbent, budget: Budget, request: Request) -> None:
+    """Improve a shared incumbent, position by position, until the budget is over.
+
+    Raises
+    ------
+    TooLargeForMoves
+        Some cells would need a table over too many groups and items.
+    """
+    if len(model.problem.containers) and len(model.problem.objects):
+        Searcher(model, incumbent, request.seed).run(budget)
+
+
+@dataclass
+class Pace:
+    """How many units of work a kernel call may do to last about `_CALL` seconds."""
+
+    budget: Budget
+    units: float
+    largest: float = math.inf
+    _began: float = field(default=0.0)
+
+    def take(self) -> int:
+        """Return the units of the next call, and start its clock."""
+        self._began = time.perf_counter()
+        return max(1, int(min(self.units, self.largest)))
+
+    def took(self, units: int, steps: int) -> None:
+        """Note that a call did this much; steps count where the clock does not."""
+        self.budget.spend(steps * _STEP)
+        self.budget.tick(max(1, steps))
+        if not self.budget.deterministic:
+            seconds = max(1e-5, time.perf_counter() - self._began)
+            self.units = min(4 * self.units, max(1.0, units * _CALL / seconds))
+
+
+@dataclass
+class Heats:
+    """Learns at which temperature walks pay: all are tried once, then the best and its neighbours."""
+
+    gains: dict[float, float] = field(default_factory=dict)
+
+    def pick(self, rng: np.random.Generator) -> float:
+        """Return the multiple that the next walk starts at."""
+        for multiple in _HEATS:
+            if multiple not in self.gains:
+                return multiple
+        best = max(self.gains, key=lambda multiple: self.gains[multiple])
+        return float(best * rng.choice([0.4, 1.0, 1.0, 2.5]))
+
+    def learn(self, multiple: float, gain: float) -> None:
+        """Note the gain per second of a walk; what older ones gained counts less and less."""
+        for known in self.gains:
+            self.gains[known] *= 0.5
+        self.gains[multiple] = max(gain, self.gains.get(multiple, 0.0))
+
+
+class Searcher:
+    """One searcher: a copy of all cells, and the log of its moves.
+
+    Parameters
+    ----------
+    model : Model
+    incumbent : Incumbent
+    seed : int
+
+    Attributes
+    ----------
+    flat : Flat
+        Where it stands.
+    """
+
+    def __init__(self, model: Model, incumbent: Incumbent, seed: int, flattener: Flattener | None = None) -> None:
+        self.model = model
+        self.incumbent = incumbent
+        self.flattener = flattener or Flattener(model)
+        found = incumbent.found
+        start = model.problem.initial if found is None else found.assignment
+        self.flat: Flat = self.flattener.at(start)
+        objects = len(start)
+        self.trail: Trail = new_trail(model.positions, seed, room=max(1 << 16, 2 * objects))
+        self.rng = np.random.default_rng([seed, 1])
+        self._handed = time.monotonic()
+        self._containers = len(model.problem.containers)
+        longest = max((column.items for column in self.flattener.forms.columns), default=1)
+        compute(self.flat, np.ones(model.positions))
+        self.trail.numbers[T_REACH] = self._containers + bool(may_leave(self.flat, self.trail, 200))
+        self._heat, self._scratch = np.zeros(self._containers), np.zeros(longest)
+
+    # -- the whole search -------------------------------------------------------------------------------------------
+
+    def run(self, budget: Budget) -> None:
+        """Search until the budget is over."""
+        from rebalancer.engines.local_search.repair import repair
+
+        self.turn_to(0)
+        if self.flat.counts[N_BROKEN] and not repair(self, budget):
+            return
+        positions = self.model.positions
+        for position in range(positions):
+            if budget.over:
+                break
+            left = positions - position
+            share = budget.part(budget.remaining / (1 if left == 1 else 2))
+            self.turn_to(position)
+            self._position(position, share)
+        self.hand_over()
+
+    def turn_to(self, position: int) -> None:
+        """Minimise a position, the earlier ones at no more than what they are."""
+        self.trail.numbers[T_POSITION] = position
+        self.trail.worth[:] = 0.0
+        self.trail.worth[position] = 1.0
+        appraise(self.flat, self.trail)
+        restart(self.flat, self.trail)
+        self.slopes()
+
+    def slopes(self) -> None:
+        """Take fresh slopes where the searcher stands. Earlier positions pull as well, so that they are not lost."""
+        position = int(self.trail.numbers[T_POSITION])
+        worth = self.trail.worth.copy()
+        worth[:position] = 1e3
+        compute(self.flat, worth)
+
+    def _position(self, position: int, budget: Budget) -> None:
+        self._greedy(position, budget)
+        heats = Heats()
+        for length, exchanges in self._walks(budget):
+            if budget.over or self._enough(position):
+                break
+            self.join()
+            before = self.merit
+            multiple = heats.pick(self.rng)
+            self._walk(budget.part(length), multiple, exchanges)
+            self.rest()
+            self._home(budget)
+            self.hand_over()
+            heats.learn(multiple, (before - self.merit) / length)
+
+    def _enough(self, position: int) -> bool:
+        return self.incumbent.enough(position, self.incumbent.bounds[position])
+
+    # -- greedy -----------------------------------------------------------------------------------------------------
+
+    def _greedy(self, position: int, budget: Budget) -> None:
+        """Descend from hot containers; exchange where that dries up; until neither gains much."""
+        before = gained = 0.0
+        start = self.merit
+        for turn in range(1_000):
+            if budget.over or self._enough(position):
+                return
+            before = self.merit
+            self.sweep(descend, budget, _WIDTH)
+            moved = before - self.merit
+            if moved < _WORTHWHILE * (start - self.merit) or turn % 3 == 2:
+                between = self.merit
+                self.sweep(swap_down, budget, _PARTNERS)
+                self._home(budget)
+                moved = max(moved, between - self.merit)
+            self.hand_over(patient=True)
+            gained = before - self.merit
+            if gained <= _WORTHWHILE * (start - self.merit) and moved <= _WORTHWHILE * (start - self.merit):
+                break
+        self.hand_over()
+
+    def sweep(self, kernel: Callable[..., int], budget: Budget, width: int) -> None:
+        """Let a kernel work on all containers, hottest first."""
+        self.slopes()
+        heat(self.flat, self._heat, self._scratch)
+        mixed = self._heat * self.rng.uniform(0.8, 1.25, len(self._heat))
+        order = np.argsort(-mixed, kind="stable").astype(np.int32)
+        hot = int((self._heat > 0).sum())
+        if 0 < hot < len(order):
+            order = order[:hot]  # elsewhere there is nothing to gain but what a later round finds
+        if self.flat.load[self._containers]:
+            order = np.append(np.int32(self._containers), order)  # what is in no container
+        least = max(1e-9, abs(self.merit) * _NOISE)
+        at, pace = 0, Pace(budget, max(1.0, len(order) / 64))
+        while at < len(order) and not budget.over:
+            until = min(len(order), at + pace.take())
+            loads = int(self.flat.load[order[at:until]].sum())
+            stopped = kernel(self.flat, self.trail, order, at, until, width, least)
+            pace.took(until - at, loads * width)
+            self.hand_over(patient=True)
+            if stopped < until:
+                self._clear_log()
+            at = max(stopped, at + 1) if stopped == at and self.trail.numbers[T_LENGTH] == 0 else stopped
+
+    def _home(self, budget: Budget) -> None:
+        """Take back moves that bring nothing."""
+        at, objects = 0, len(self.flat.place)
+        while at < objects and not budget.over:
+            stopped = return_home(self.flat, self.trail, at, objects, 0.0)
+            budget.spend((stopped - at) * _STEP)
+            if stopped < objects:
+                self._clear_log()
+            at = stopped
+
+    # -- walks ------------------------------------------------------------------------------------------------------
+
+    def _walks(self, budget: Budget) -> Iterator[tuple[float, float]]:
+        """Return length in seconds and share of exchanges of one walk after another."""
+        number = 0
+        whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
+        length = max(0.2, whole * _FIRST_WALK)
+        while not budget.over:
+            left = budget.remaining
+            nearly = length * (1 + _LONGER) > left  # the last one takes what is left
+            yield (left if nearly else length), _EXCHANGES[number % len(_EXCHANGES)]
+            length *= _LONGER
+            number += 1
+
+    def _walk(self, budget: Budget, multiple: float, exchanges: float) -> None:
+        """Cool down over a budget."""
+        costs = np.zeros(1_000)
+        self.slopes()
+        found = sample(self.flat, self.trail, costs)
+        if not found:
+            budget.spend(_STEP * 1_000)
+            return
+        typical = float(np.median(costs[:found]))
+        hot = typical * multiple
+        cold = hot * _COLD
+        whole = budget.remaining
+        pace = Pace(budget, 10_000)
+        while not budget.over and budget.remaining > 0:
+            done = min(1.0, 1 - budget.remaining / whole) if math.isfinite(whole) else 0.5
+            now = hot * (cold / hot) ** done
+            steps = pace.take()
+            made = anneal(self.flat, self.trail, steps, now, now, exchanges)
+            pace.took(steps, max(1, made))
+            self.hand_over(patient=True)
+            self._clear_log(half=True)
+
+    def rest(self) -> None:
+        """Return to the best answer of this searcher."""
+        place = np.empty_like(self.flat.place)
+        self.harvest()
+        place[:] = self._best
+        follow(self.flat, place)
+        restart(self.flat, self.trail)
+        self.slopes()
+
+    def join(self) -> None:
+        """Stand at the shared answer where it is better than what this searcher has."""
+        found = self.incumbent.found
+        if found is None:
+            return
+        mine = tuple(self.trail.marks.tolist())
+        appraise(self.flat, self.trail)
+        mine = tuple(self.trail.marks.tolist())
+        if found.integers < mine:
+            containers = self._containers
+            follow(self.flat, np.where(found.assignment < 0, containers, found.assignment).astype(np.int32))
+            restart(self.flat, self.trail)
+            self.slopes()
+
+    # -- answers ----------------------------------------------------------------------------------------------------
+
+    @property
+    def merit(self) -> float:
+        """What this searcher minimises, where it stands."""
+        return float(self.trail.merits[M_NOW])
+
+    def harvest(self) -> None:
+        """Write down the best answer of this searcher, if it is not written down yet."""
+        if not hasattr(self, "_best"):
+            self._best: NDArray[np.int32] = self.flat.place.copy()
+            self._best_merit = math.inf
+        if self.trail.merits[M_BEST] < self._best_merit or self.trail.numbers[T_BEST]:
+            best_place(self.flat, self.trail, self._best)
+            self._best_merit = float(self.trail.merits[M_BEST])
+
+    def _clear_log(self, half: bool = False) -> None:
+        """Make room in the log."""
+        trail = self.trail
+        if half and trail.numbers[T_LENGTH] < trail.numbers[T_ROOM] // 2:
+            return
+        self.harvest()
+        trail.numbers[T_LENGTH] = trail.numbers[T_BEST] = 0
+
+    def hand_over(self, patient: bool = False) -> None:
+        """Offer the best answer; where ``patient``, only now and then."""
+        now = time.monotonic()
+        if patient and not self.incumbent.budget.deterministic and now - self._handed < _SHARE:
+            return
+        integers = tuple(self.trail.best.tolist())
+        known = self.incumbent.integers
+        if known and integers >= known:
+            return
+        self.harvest()
+        containers = self._containers
+        self.incumbent.offer(np.where(self._best == containers, -1, self._best).astype(np.int32), integers)
+        self._handed = time.monotonic()
+
+
+__all__ = ["Searcher", "improve"]
