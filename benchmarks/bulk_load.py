@@ -12,12 +12,13 @@ import argparse
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from machine import peak_memory
 
 RESULT = Path(__file__).parent / "results" / "bulk_load.md"
 
@@ -66,15 +67,6 @@ def generate(folder: Path, objects: int, containers: int, ending: str) -> None:
         else:
             table.to_parquet(folder / f"{name}.parquet", index=False)
     (folder / "scenario.yaml").write_text(SCENARIO.format(ending=ending))
-
-
-def peak_memory() -> float:
-    """Return the most memory this process has held, in MB."""
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return float(status.partition("VmHWM:")[2].split()[0]) / 1024  # ru_maxrss would remember the parent
 
 
 def measure(path: Path) -> dict[str, float]:

@@ -1,0 +1,155 @@
+"""How far small fleets are proven, and when: CP-SAT alone and seeded by local search, beside HiGHS on a plain MIP.
+
+    python benchmarks/exact.py --data FOLDER [--sizes 50x5,200x10,500x20,1000x50,5000x100] [--seeds 1]
+        [--at 10s,30s,60s] [--methods auto,cpsat,seeded,highs] [--seeding 5s] [--workers 2] [--write]
+
+FOLDER holds `generate.py`. ``seeded`` searches for `--seeding` with local search and hands its answer to CP-SAT; that
+time counts. HiGHS cannot be watched, so it has a run for each of the times; the MIP is in `fleet_mip.py`. Where two
+methods prove different optima the benchmark fails. ``--write`` replaces `benchmarks/results/exact.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from fleet import Instance, generate, write_scenario
+from fleet_mip import formulate
+from harness import command, table
+from machine import facts
+from timeline import Timeline, gap
+
+if TYPE_CHECKING:
+    from rebalancer.solution import Solution
+
+RESULT = Path(__file__).parent / "results" / "exact.md"
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a method knew at each time, and its proven optimum (up to `rounding`) with its time, if any."""
+
+    known: list[tuple[float | None, float | None]]
+    optimum: float | None
+    seconds: float
+    rounding: float = 0.0
+
+
+def fixable(instance: Instance) -> Instance:
+    """Return the instance with the jobs cut that have more objects than there are hosts: nothing has to stay broken."""
+    job, hosts = instance["job"], len(instance["cap_cpu"])
+    rank = np.arange(len(job)) - np.searchsorted(job, job)  # jobs are in the order of their objects
+    _, cut = np.unique(job * len(job) + rank // hosts, return_inverse=True)
+    return {**instance, "job": cut.astype(np.int64)}
+
+
+def run_ours(scenario: Path, method: str, times: list[float], options: argparse.Namespace) -> Course:
+    """Solve with an engine of ours; ``seeded``: with local search first."""
+    from rebalancer import Rebalancer
+
+    timeline = Timeline()
+    solver = Rebalancer.from_yaml(scenario)
+    timeline.rounding = float(solver.model.epsilon[0])
+
+    def solve(engine: str, until: float, start: Any = None) -> Solution:
+        left = until - (time.monotonic() - timeline.began)
+        return solver.solve(engine, left, workers=options.workers, start=start, on_progress=timeline)
+
+    if method == "seeded":
+        solution = solve("cpsat", times[-1], solve(options.seeding_engine, options.seeding).assignment)
+    else:
+        solution = solve(method, times[-1])
+    seconds = time.monotonic() - timeline.began
+    row = solution.objective.iloc[0]
+    found, bound = float(row["final"]), None if row["bound"] != row["bound"] else float(row["bound"])
+    timeline.note(found, bound)
+    known = [timeline.at(moment) for moment in times[:-1]] + [timeline.known[-1]]
+    return Course(known, found if solution.status.value == "OPTIMAL" else None, seconds, timeline.rounding)
+
+
+def run_highs(instance: Instance, times: list[float]) -> Course:
+    """Solve the plain MIP, once for each time; building it counts as it does for ours."""
+    known: list[tuple[float | None, float | None]] = []
+    for moment in times:
+        began = time.monotonic()
+        mip = formulate(instance)
+        left = moment - (time.monotonic() - began)
+        objective, bound, proven = mip.solve(max(1.0, left))
+        known.append((objective, bound))
+        if proven:
+            rest = len(times) - len(known)
+            return Course(known + [known[-1]] * rest, objective, time.monotonic() - began)
+    return Course(known, None, times[-1])
+
+
+def row_of(course: Course) -> list[str]:
+    """Return the cells of a course."""
+    cells = []
+    for objective, bound in course.known:
+        distance = gap(objective, bound)
+        cells += ["-" if objective is None else f"{objective:.6f}", "-" if distance is None else f"{distance:.2%}"]
+    return [*cells, "-" if course.optimum is None else f"{course.seconds:.1f} s"]
+
+
+def main() -> None:
+    from rebalancer.scenario.durations import parse_duration
+
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder with generate.py")
+    parser.add_argument("--sizes", default="50x5,200x10,500x20,1000x50,5000x100")
+    parser.add_argument("--seeds", default="1")
+    parser.add_argument("--at", default="10s,30s,60s")
+    parser.add_argument("--methods", default="auto,cpsat,seeded,highs")
+    parser.add_argument("--seeding", type=parse_duration, default=5.0)
+    parser.add_argument("--seeding-engine", default="local_search")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    names = options.at.split(",")
+    times = [parse_duration(name) for name in names]
+    if times != sorted(times) or options.seeding >= times[-1]:
+        parser.error("--at: the times must rise, and the last be after --seeding")
+    header = ["size", "seed", "method", *(f"{what} at {name}" for name in names for what in ("objective", "gap"))]
+    header.append("optimal after")
+    print(table(header, []))
+    rows = []
+    for size in options.sizes.split(","):
+        objects, containers = map(int, size.replace("×", "x").split("x"))
+        for seed in map(int, options.seeds.split(",")):
+            with tempfile.TemporaryDirectory() as name:
+                folder = Path(name)
+                generate(options.data, objects, containers, seed, folder / "instance.npz")
+                with np.load(folder / "instance.npz") as arrays:
+                    instance = fixable(dict(arrays))
+                scenario = write_scenario(instance, folder)
+                optima: dict[str, float] = {}
+                slack = 1e-6
+                for method in options.methods.split(","):
+                    ours = method != "highs"
+                    course = run_ours(scenario, method, times, options) if ours else run_highs(instance, times)
+                    rows.append([f"{objects:,} × {containers:,}", str(seed), method, *row_of(course)])
+                    print(f"| {' | '.join(rows[-1])} |", flush=True)
+                    if course.optimum is not None:
+                        optima[method] = course.optimum
+                        slack = max(slack, course.rounding)
+            if optima and max(optima.values()) - min(optima.values()) > slack:
+                raise SystemExit(f"{size}, seed {seed}: different optima: {optima}")
+    if options.write:
+        stated = command(
+            "exact.py", options, ["data", "sizes", "seeds", "at", "methods", "seeding", "workers", "write"]
+        )
+        text = (
+            f"# Proven gaps over time\n\n`{stated}`, {facts()}.\n\n"
+            f"The gap is (objective − bound) / objective.\n\n{table(header, rows)}\n"
+        )
+        RESULT.parent.mkdir(parents=True, exist_ok=True)
+        RESULT.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
