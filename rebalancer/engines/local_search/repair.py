@@ -40,7 +40,7 @@ def repair(searcher: Searcher, budget: Budget) -> bool:
             rounds = rounds + 1 if trail.merits[M_NOW] < 0.9 * before else _ROUNDS
         else:
             for hot in np.geomspace(_HOT, _COLD, 20):
-                anneal(flat, trail, int(steps / 20), hot, hot, 0.3)
+                anneal(flat, trail, int(steps / 20), hot, hot, 0.4, 0.1, 0.3)
                 budget.spend(steps / 20 * 1e-6)
                 trail.numbers[T_LENGTH] = 0
                 if not flat.counts[N_BROKEN] or budget.over:

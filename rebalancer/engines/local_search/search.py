@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,13 +45,12 @@ _WIDTH, _PARTNERS = 32, 24
 _WORTHWHILE = 0.02
 #: Seconds that one kernel call should take, and that pass between two answers that are handed over.
 _CALL, _SHARE = 0.05, 0.25
-#: Walks start at one of these multiples of the median cost of moves that are no gain, whichever pays; and end at this
-#: share of where they start.
-_HEATS, _COLD = (0.3, 0.03, 3.0), 0.002
-#: The first walks take this share of the time each; later ones take longer.
-_FIRST_WALK, _LONGER = 0.04, 1.6
-#: Shares of exchanges that walks try in turn.
-_EXCHANGES = (0.5, 0.2, 0.8)
+#: A walk starts at some multiple of the median cost of moves that are no gain, and ends at this share of it. Three
+#: short walks try three multiples; two longer ones the best of these and a hotter one; the winner takes the rest.
+_HEATS, _HOTTER, _COLD = (0.03, 0.3, 3.0), 4.0, 0.003
+_SHORT, _LONGER = 0.04, 0.12
+#: Shares of exchanges, returns home and ejections that walks take in turn.
+_MIXES = ((0.4, 0.1, 0.4), (0.15, 0.1, 0.65), (0.2, 0.3, 0.4))
 #: What a step counts where the clock does not, in seconds.
 _STEP = 1e-6
 #: Smaller gains than this share of the merit are noise of floating point.
@@ -94,24 +93,37 @@ class Pace:
 
 
 @dataclass
-class Heats:
-    """Learns at which temperature walks pay: all are tried once, then the best and its neighbours."""
+class Walks:
+    """Decides how hot each walk is: longer walks can be hotter, and what that brings only trying tells.
 
-    gains: dict[float, float] = field(default_factory=dict)
+    Parameters
+    ----------
+    seconds : float
+        For all of them together.
+    """
 
-    def pick(self, rng: np.random.Generator) -> float:
-        """Return the multiple that the next walk starts at."""
-        for multiple in _HEATS:
-            if multiple not in self.gains:
-                return multiple
-        best = max(self.gains, key=lambda multiple: self.gains[multiple])
-        return float(best * rng.choice([0.4, 1.0, 1.0, 2.5]))
+    seconds: float
+    ends: dict[float, float] = field(default_factory=dict)
+    number: int = 0
 
-    def learn(self, multiple: float, gain: float) -> None:
-        """Note the gain per second of a walk; what older ones gained counts less and less."""
-        for known in self.gains:
-            self.gains[known] *= 0.5
-        self.gains[multiple] = max(gain, self.gains.get(multiple, 0.0))
+    def next(self) -> tuple[float, float, tuple[float, float, float]]:
+        """Return multiple, length in seconds and mix of the next walk."""
+        at = self.number
+        self.number += 1
+        mix = _MIXES[at % len(_MIXES)]
+        if at < len(_HEATS):
+            return _HEATS[at], _SHORT * self.seconds, mix
+        best = min(self.ends, key=lambda multiple: self.ends[multiple])
+        if at < len(_HEATS) + 2:
+            if at == len(_HEATS):
+                self.ends = {}
+                return best, _LONGER * self.seconds, mix
+            return best * _HOTTER, _LONGER * self.seconds, mix
+        return best, math.inf, mix
+
+    def learn(self, multiple: float, end: float) -> None:
+        """Note where a walk ended."""
+        self.ends[multiple] = end
 
 
 class Searcher:
@@ -183,18 +195,15 @@ class Searcher:
 
     def _position(self, position: int, budget: Budget) -> None:
         self._greedy(position, budget)
-        heats = Heats()
-        for length, exchanges in self._walks(budget):
-            if budget.over or self._enough(position):
-                break
+        walks = Walks(budget.remaining if math.isfinite(budget.remaining) else 60.0)
+        while not (budget.over or self._enough(position)):
             self.join()
-            before = self.merit
-            multiple = heats.pick(self.rng)
-            self._walk(budget.part(length), multiple, exchanges)
+            multiple, length, mix = walks.next()
+            self._walk(budget.part(min(length, walks.seconds)), multiple, mix)
+            walks.learn(multiple, self.merit)
             self.rest()
             self._home(budget)
             self.hand_over()
-            heats.learn(multiple, (before - self.merit) / length)
 
     def _enough(self, position: int) -> bool:
         return self.incumbent.enough(position, self.incumbent.bounds[position])
@@ -257,19 +266,7 @@ class Searcher:
 
     # -- walks ------------------------------------------------------------------------------------------------------
 
-    def _walks(self, budget: Budget) -> Iterator[tuple[float, float]]:
-        """Return length in seconds and share of exchanges of one walk after another."""
-        number = 0
-        whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
-        length = max(0.2, whole * _FIRST_WALK)
-        while not budget.over:
-            left = budget.remaining
-            nearly = length * (1 + _LONGER) > left  # the last one takes what is left
-            yield (left if nearly else length), _EXCHANGES[number % len(_EXCHANGES)]
-            length *= _LONGER
-            number += 1
-
-    def _walk(self, budget: Budget, multiple: float, exchanges: float) -> None:
+    def _walk(self, budget: Budget, multiple: float, mix: tuple[float, float, float]) -> None:
         """Cool down over a budget."""
         costs = np.zeros(1_000)
         self.slopes()
@@ -286,7 +283,7 @@ class Searcher:
             done = min(1.0, 1 - budget.remaining / whole) if math.isfinite(whole) else 0.5
             now = hot * (cold / hot) ** done
             steps = pace.take()
-            made = anneal(self.flat, self.trail, steps, now, now, exchanges)
+            made = anneal(self.flat, self.trail, steps, now, now, *mix)
             pace.took(steps, max(1, made))
             self.hand_over(patient=True)
             self._clear_log(half=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.layout import Z_CONTAINERS, Z_OBJECTS, pointers
-from rebalancer.engines.local_search.kernels.scan import FORBIDDEN, block, exchange, pair
+from rebalancer.engines.local_search.kernels.scan import FORBIDDEN, block, pair, rotate
 from rebalancer.engines.local_search.kernels.trail import (
     T_LENGTH,
     T_REACH,
@@ -79,7 +79,7 @@ def swap_down(flat: Any, trail: Any, order: Any, first: int, last: int, tries: i
             for _ in range(tries):
                 q = draw(t, objects)
                 if f.place[q] != f.place[o]:
-                    cost = exchange(f, o, q, best_cost)
+                    cost = rotate(f, o, q, f.place[o], best_cost)
                     if cost < best_cost:
                         best, best_cost = q, cost
             if best >= 0:
@@ -93,7 +93,9 @@ def swap_down(flat: Any, trail: Any, order: Any, first: int, last: int, tries: i
 
 
 @kernel
-def anneal(flat: Any, trail: Any, steps: int, hot: float, cold: float, swaps: float) -> int:
+def anneal(
+    flat: Any, trail: Any, steps: int, hot: float, cold: float, swaps: float, homes: float, ejections: float
+) -> int:
     """Walk at random: moves and exchanges that cost c are made with probability exp(-c / temperature).
 
     Parameters
@@ -102,8 +104,9 @@ def anneal(flat: Any, trail: Any, steps: int, hot: float, cold: float, swaps: fl
         Moves to try; fewer where the log is full.
     hot, cold : float
         Temperature at the first and the last step.
-    swaps : float
-        Share of exchanges.
+    swaps, homes, ejections : float
+        Shares of exchanges, of returns to where an object started, and of moves that push another object out of the
+        destination, to where that one started or anywhere.
 
     Returns
     -------
@@ -117,27 +120,51 @@ def anneal(flat: Any, trail: Any, steps: int, hot: float, cold: float, swaps: fl
     for step in range(steps):
         if step % 64 == 63:
             temperature *= factor
+        if full(t, 3):
+            return step
         allowed = -temperature * math.log(draw_share(t))
         o = draw(t, objects)
+        a = f.place[o]
         length = t.numbers[T_LENGTH]
-        if draw_share(t) <= swaps:
+        kind = draw_share(t)
+        if kind <= swaps:
             q = draw(t, objects)
-            a, b = f.place[o], f.place[q]
-            if a == b or exchange(f, o, q, allowed) > allowed:
+            b = f.place[q]
+            if a == b or rotate(f, o, q, a, allowed) > allowed:
                 continue
-            if full(t, 2):
-                return step
             go(f, t, o, b)
             go(f, t, q, a)
-        else:
+        elif kind <= swaps + ejections:
             b = draw(t, containers)
-            if b == f.place[o] or pair(f, o, b, allowed) > allowed:
+            q = _some_object(f, t, b)
+            if b == a or q < 0:
                 continue
-            if full(t, 1):
-                return step
+            c = f.home[q]
+            if c == b:
+                c = draw(t, containers)
+            if c == b or rotate(f, o, q, c, allowed) > allowed:
+                continue
+            go(f, t, q, c)
+            go(f, t, o, b)
+        else:
+            b = f.home[o] if kind <= swaps + ejections + homes else draw(t, containers)
+            if b == a or pair(f, o, b, allowed) > allowed:
+                continue
             go(f, t, o, b)
         judged(f, t, length, allowed)
     return steps
+
+
+@kernel
+def _some_object(f: Any, t: Any, c: int) -> int:
+    """Return a random object of a container, -1 if there is none; of those near the front where there are very many."""
+    n = min(f.load[c], 64)
+    if n == 0:
+        return -1
+    q = f.first[c]
+    for _ in range(draw(t, n)):
+        q = f.after[q]
+    return int(q)
 
 
 @kernel
@@ -178,7 +205,7 @@ def sample(flat: Any, trail: Any, out: Any) -> int:
         o = draw(t, objects)
         if turn % 2:
             q = draw(t, objects)
-            cost = exchange(f, o, q, FORBIDDEN) if f.place[o] != f.place[q] else 0.0
+            cost = rotate(f, o, q, f.place[o], FORBIDDEN) if f.place[o] != f.place[q] else 0.0
         else:
             b = draw(t, containers)
             cost = pair(f, o, b, FORBIDDEN) if b != f.place[o] else 0.0

@@ -1,4 +1,4 @@
-"""Ranks moves without making them: one object against a block of containers, and exchanges of two objects.
+"""Ranks moves without making them: one object against a block of containers, and two objects at once.
 
 What a move costs at the tallies is computed exactly, what follows from it by its slope (`slopes`). Bounds of tallies
 count as they are; those of later cells show when the move is made.
@@ -132,26 +132,20 @@ def pair(f: Any, o: int, b: int, worst: float) -> float:
 
 
 @kernel
-def _exchanged(f: Any, k: int, g: int, ia: int, ib: int, at_a: int, at_b: int) -> float:
-    """Return what it costs to change the cells of two items of a group."""
-    if ia == ib:
-        if ia < 0 or at_a + at_b == 0:
-            return 0.0
-        v = value(f, k, g, ia)
-        return cell_cost(f, k, g, ia, v, v + at_a + at_b)
-    cost = 0.0
-    if ia >= 0 and at_a:
-        v = value(f, k, g, ia)
-        cost += cell_cost(f, k, g, ia, v, v + at_a)
-    if ib >= 0 and at_b and cost < FORBIDDEN:
-        v = value(f, k, g, ib)
-        cost += cell_cost(f, k, g, ib, v, v + at_b)
-    return cost
+def _cost_of(f: Any, k: int, g: int, s: int, delta: int) -> float:
+    """Return what it costs to add to a tally's cell."""
+    if s < 0 or delta == 0:
+        return 0.0
+    v = value(f, k, g, s)
+    return cell_cost(f, k, g, s, v, v + delta)
 
 
 @kernel
-def exchange(f: Any, o: int, q: int, worst: float) -> float:
-    """Return what it costs if two objects change places."""
+def rotate(f: Any, o: int, q: int, c: int, worst: float) -> float:
+    """Return what it costs to put object ``o`` where ``q`` is, and ``q`` into container ``c``.
+
+    An exchange, where ``o`` is in ``c``.
+    """
     a, b = f.place[o], f.place[q]
     i, j = f.object_rows[o], f.object_rows[q]
     i_end, j_end = f.object_rows[o + 1], f.object_rows[q + 1]
@@ -169,17 +163,30 @@ def exchange(f: Any, o: int, q: int, worst: float) -> float:
         if cost > worst and f.columns[k + C_PIECE] == f.columns[k + C_PIECE_END]:
             return cost
         base = f.columns[k + C_ITEM_OF]
-        ia, ib = f.maps[base + a], f.maps[base + b]
-        at_a = at_b = 0
+        ia, ib, ic = f.maps[base + a], f.maps[base + b], f.maps[base + c]
+        at_a = at_b = at_c = 0
         if order <= 0:
             at_a -= weight(f, i, k, a)
             at_b += weight(f, i, k, b)
             i += R_WIDTH
         if order >= 0:
             at_b -= weight(f, j, k, b)
-            at_a += weight(f, j, k, a)
+            at_c += weight(f, j, k, c)
             j += R_WIDTH
-        cost += _exchanged(f, k, g, ia, ib, at_a, at_b)
+        if ic == ib:
+            at_b += at_c
+            at_c = 0
+        if ia == ib:
+            at_b += at_a
+            at_a = 0
+        elif ia == ic:
+            at_c += at_a
+            at_a = 0
+        cost += _cost_of(f, k, g, ib, at_b)
+        if cost < FORBIDDEN:
+            cost += _cost_of(f, k, g, ic, at_c)
+        if cost < FORBIDDEN:
+            cost += _cost_of(f, k, g, ia, at_a)
         if cost >= FORBIDDEN:
             return cost
     return cost
