@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rebalancer.solution import Solution as Solution
     from rebalancer.solver import Rebalancer as Rebalancer
     from rebalancer.specs.aggregated_group import AggregatedGroupSpec as AggregatedGroupSpec
+    from rebalancer.specs.anchored_colocation import AnchoredColocationSpec as AnchoredColocationSpec
     from rebalancer.specs.assignment_affinities import AssignmentAffinitiesSpec as AssignmentAffinitiesSpec
     from rebalancer.specs.avoid_assignments import AvoidAssignmentsSpec as AvoidAssignmentsSpec
     from rebalancer.specs.avoid_moving import AvoidMovingSpec as AvoidMovingSpec
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
         CapacityWithGroupPresenceSpec as CapacityWithGroupPresenceSpec,
     )
     from rebalancer.specs.colocate_groups import ColocateGroupsSpec as ColocateGroupsSpec
+    from rebalancer.specs.conditional_presence import ConditionalPresenceSpec as ConditionalPresenceSpec
+    from rebalancer.specs.count_cost import CountCostSpec as CountCostSpec
+    from rebalancer.specs.coverage import CoverageSpec as CoverageSpec
     from rebalancer.specs.disaster_recovery_capacity import DisasterRecoveryCapacitySpec as DisasterRecoveryCapacitySpec
     from rebalancer.specs.diversify_within_scope_item import (
         DiversifyWithinScopeItemSpec as DiversifyWithinScopeItemSpec,
@@ -33,18 +37,22 @@ if TYPE_CHECKING:
     from rebalancer.specs.exclusive_objects import ExclusiveObjectsSpec as ExclusiveObjectsSpec
     from rebalancer.specs.exclusive_scope_items import ExclusiveScopeItemsSpec as ExclusiveScopeItemsSpec
     from rebalancer.specs.exclusive_swaps import ExclusiveSwapsSpec as ExclusiveSwapsSpec
+    from rebalancer.specs.fallback_tiers import FallbackTiersSpec as FallbackTiersSpec
     from rebalancer.specs.fields import Filter as Filter
     from rebalancer.specs.fields import Limit as Limit
     from rebalancer.specs.flow import FlowSpec as FlowSpec
+    from rebalancer.specs.gang import GangSpec as GangSpec
     from rebalancer.specs.group_assignment_affinities import (
         GroupAssignmentAffinitiesSpec as GroupAssignmentAffinitiesSpec,
     )
     from rebalancer.specs.group_capacity import GroupCapacitySpec as GroupCapacitySpec
+    from rebalancer.specs.group_conflict import GroupConflictSpec as GroupConflictSpec
     from rebalancer.specs.group_count import GroupCountSpec as GroupCountSpec
     from rebalancer.specs.group_dependency import GroupDependencySpec as GroupDependencySpec
     from rebalancer.specs.group_diversity import GroupDiversitySpec as GroupDiversitySpec
     from rebalancer.specs.group_isolation_limit import GroupIsolationLimitSpec as GroupIsolationLimitSpec
     from rebalancer.specs.group_move_limit import GroupMoveLimitSpec as GroupMoveLimitSpec
+    from rebalancer.specs.group_pair_affinities import GroupPairAffinitiesSpec as GroupPairAffinitiesSpec
     from rebalancer.specs.items_affinity import ItemsAffinitySpec as ItemsAffinitySpec
     from rebalancer.specs.largest_group_movement import LargestGroupMovementSpec as LargestGroupMovementSpec
     from rebalancer.specs.leftover_ratio import LeftoverRatioSpec as LeftoverRatioSpec
@@ -62,14 +70,17 @@ if TYPE_CHECKING:
     from rebalancer.specs.nested_scope_limit import NestedScopeLimitSpec as NestedScopeLimitSpec
     from rebalancer.specs.non_accepting import NonAcceptingSpec as NonAcceptingSpec
     from rebalancer.specs.object_affinities import ObjectAffinitiesSpec as ObjectAffinitiesSpec
+    from rebalancer.specs.object_expression import ObjectExpressionSpec as ObjectExpressionSpec
     from rebalancer.specs.pair_affinities import PairAffinitiesSpec as PairAffinitiesSpec
     from rebalancer.specs.placed import PlacedSpec as PlacedSpec
     from rebalancer.specs.scope_affinities import ScopeAffinitiesSpec as ScopeAffinitiesSpec
+    from rebalancer.specs.skew import SkewSpec as SkewSpec
     from rebalancer.specs.sr_buffer_capacity import SRBufferCapacitySpec as SRBufferCapacitySpec
     from rebalancer.specs.sum_of_max import SumOfMaxSpec as SumOfMaxSpec
     from rebalancer.specs.throttling import ThrottlingSpec as ThrottlingSpec
     from rebalancer.specs.to_free import ToFreeSpec as ToFreeSpec
     from rebalancer.specs.transition_cost import TransitionCostSpec as TransitionCostSpec
+    from rebalancer.specs.unplaced_cost import UnplacedCostSpec as UnplacedCostSpec
     from rebalancer.specs.util_increase_cost import UtilIncreaseCostSpec as UtilIncreaseCostSpec
     from rebalancer.specs.working_set import WorkingSetSpec as WorkingSetSpec
 

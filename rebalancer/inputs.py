@@ -216,6 +216,13 @@ def read_values(values: ValuesLike, what: str, path: Path) -> Mapping[str, Any] 
     return Column(names, _numbers(table))
 
 
+def as_mapping(values: Mapping[str, Any] | Column) -> Mapping[str, Any]:
+    """Return what `read_values` returns as a mapping."""
+    if isinstance(values, Column):
+        return dict(zip(values.names, np.asarray(values.values).tolist(), strict=True))
+    return values
+
+
 def read_groups(groups: GroupsLike, name: str, what: str, path: Path) -> Mapping[str, Iterable[str]] | Column:
     """Return a grouping: a mapping group -> members as it is, a table member -> group as a column.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import threading
 import time
@@ -13,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rebalancer import inputs
+from rebalancer import arguments, inputs
 from rebalancer.dialects.base import Dialect
 from rebalancer.dialects.entries import NamedRule, Rules, expand
 from rebalancer.inputs import AssignmentLike, GroupsLike, ValuesLike
 from rebalancer.placement import Placement, check_placement
-from rebalancer.problem import Column, Fault, FaultList, InputError, Problem, ProblemBuilder, to_fraction, unknown_name
+from rebalancer.problem import Column, Fault, InputError, Problem, ProblemBuilder
 from rebalancer.rounding import coarse_goals
 from rebalancer.search import InternalError, search
 from rebalancer.settings import Settings
@@ -170,7 +169,7 @@ class Rebalancer:
             item: inputs.read_values(inner, self._object_name, ("dimensions", name, item))
             for item, inner in values.items()
         }
-        plain = {item: _as_mapping(inner) for item, inner in given.items()}
+        plain = {item: inputs.as_mapping(inner) for item, inner in given.items()}
         self._add(lambda builder: builder.add_dynamic_object_dimension(name, scope, plain, default))
 
     def add_scope(self, name: str, items: GroupsLike) -> None:
@@ -235,12 +234,12 @@ class Rebalancer:
         """
         path = ("constraints", len(self._constraints))
         self._check_kind(spec, spec.is_constraint() if isinstance(spec, Spec) else False, "constraint", path)
-        chosen = _policy(policy, path)
+        chosen = arguments.policy(policy, path)
         cost, state = (
-            _number(value, field, path)
+            arguments.number(value, field, path)
             for field, value in (("invalid_cost", invalid_cost), ("invalid_state", invalid_state))
         )
-        position = _position(tuple_pos_if_broken, "tuple_pos_if_broken", path)
+        position = arguments.position(tuple_pos_if_broken, "tuple_pos_if_broken", path)
         self._constraints.append(Constraint(spec, name, chosen, cost, state, position, path))
         self._model = None
 
@@ -264,7 +263,7 @@ class Rebalancer:
         """
         path = ("goals", len(self._goals))
         self._check_kind(spec, spec.is_goal() if isinstance(spec, Spec) else False, "goal", path)
-        factor, position = _number(weight, "weight", path), _position(tuple_pos, "tuple_pos", path)
+        factor, position = arguments.number(weight, "weight", path), arguments.position(tuple_pos, "tuple_pos", path)
         self._goals.append(Goal(spec, name, factor, position, path))
         self._model = None
 
@@ -287,10 +286,8 @@ class Rebalancer:
             Such as ``rebalancer.dialects.marathon.Marathon(app="/web", constraints=[["rack_id", "GROUP_BY", "3"]])``.
         name : str, optional
             Its rules are called ``<name>: <rule>``.
-        policy, invalid_cost, invalid_state, tuple_pos_if_broken
-            Of what it demands, as in `add_constraint`.
-        weight, tuple_pos
-            Of what it prefers, as in `add_goal`.
+        policy, invalid_cost, invalid_state, tuple_pos_if_broken, weight, tuple_pos
+            Of what it demands, as in `add_constraint`; of what it prefers, as in `add_goal`.
 
         Raises
         ------
@@ -301,15 +298,15 @@ class Rebalancer:
         if not isinstance(statement, Dialect):
             raise InputError([Fault("wrong-type", f"expected a statement, got {statement!r}", path, statement)])
         cost, state, factor = (
-            _number(value, field, path)
+            arguments.number(value, field, path)
             for value, field in ((invalid_cost, "invalid_cost"), (invalid_state, "invalid_state"), (weight, "weight"))
         )
         broken, position = (
-            _position(value, field, path)
+            arguments.position(value, field, path)
             for value, field in ((tuple_pos_if_broken, "tuple_pos_if_broken"), (tuple_pos, "tuple_pos"))
         )
         self._statements.append(
-            Rules(statement, name, _policy(policy, path), cost, state, broken, factor, position, path)
+            Rules(statement, name, arguments.policy(policy, path), cost, state, broken, factor, position, path)
         )
         self._model = None
 
@@ -375,16 +372,11 @@ class Rebalancer:
         problem = self.problem
         if not self._statements:
             return problem, self._goals, self._constraints
-        expansion = expand(problem, self._statements)
+        rules, made = ([], frozenset()) if self._scenario is None else (self._scenario.rules, self._scenario.from_rules)
+        expansion = expand(problem, [*self._goals, *self._constraints, *self._statements], made)
         expansion.faults.raise_if_any()
-        stated = [] if self._scenario is None else self._scenario.rules
-        self._rules = [*stated, *expansion.rules]
-        self._from_rules = expansion.made | (frozenset() if self._scenario is None else self._scenario.from_rules)
-        return (
-            expansion.problem,
-            [*self._goals, *expansion.goals],
-            [*self._constraints, *expansion.constraints],
-        )
+        self._rules, self._from_rules = [*rules, *expansion.rules], expansion.made
+        return expansion.problem, expansion.goals, expansion.constraints
 
     def check_placement(self, object: str, container: str) -> Placement:
         """Return whether one object may go to a container now, while all others stay where they are.
@@ -397,16 +389,7 @@ class Rebalancer:
         InputError
             Unknown names, or anything wrong with the problem or its specs.
         """
-        model = self.model
-        problem = model.problem
-        faults = FaultList()
-        if object not in problem.objects:
-            faults.unknown(problem.object_name, object, problem.objects, ())
-        if container not in problem.containers:
-            faults.unknown(problem.container_name, container, problem.containers, ())
-        faults.raise_if_any()
-        obj, there = problem.objects.index[object], problem.containers.index[container]
-        return check_placement(model, self._rules, self._from_rules, obj, there)
+        return check_placement(self.model, self._rules, self._from_rules, object, container)
 
     def evaluate(self, assignment: AssignmentLike | None = None) -> Evaluation:
         """Score an assignment; solves nothing.
@@ -513,36 +496,3 @@ class Rebalancer:
     def _indices(self, assignment: AssignmentLike, model: Model) -> Any:
         problem = model.problem
         return inputs.indices(inputs.read_placements(assignment, problem.object_name, problem.container_name), problem)
-
-
-def _as_mapping(values: Mapping[str, Any] | Column) -> Mapping[str, Any]:
-    return (
-        dict(zip(values.names, np.asarray(values.values).tolist(), strict=True))
-        if isinstance(values, Column)
-        else values
-    )
-
-
-def _number(value: Any, field: str, path: tuple[str | int, ...]) -> Fraction:
-    try:
-        return to_fraction(value)
-    except ValueError as error:
-        code = "not-finite" if isinstance(value, float) and not math.isfinite(value) else "wrong-type"
-        raise InputError([Fault(code, f"{field}: {error}", (*path, field), value)]) from None
-
-
-def _policy(policy: str | Policy, path: tuple[str | int, ...]) -> Policy:
-    text = policy.value if isinstance(policy, Policy) else policy
-    if text not in Policy.__members__:
-        raise InputError([unknown_name("policy", str(text), list(Policy.__members__), (*path, "policy"))])
-    return Policy(text)
-
-
-def _position(value: Any, field: str, path: tuple[str | int, ...]) -> int:
-    from rebalancer.scenario.sections import MOST_POSITIONS
-
-    number = _number(value, field, path)
-    if number.denominator != 1 or not 0 <= number <= MOST_POSITIONS:
-        message = f"{field} must be a whole number from 0 to {MOST_POSITIONS}, got {value}"
-        raise InputError([Fault("out-of-range", message, (*path, field), value)])
-    return int(number)

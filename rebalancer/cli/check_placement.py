@@ -28,6 +28,8 @@ def command(scenario: str, object_name: str, container_name: str, as_json: bool)
         faults.print_json(found.to_json())
     elif found.allowed:
         click.echo(f"{found.object} may go to {found.container}")
+        for one in found.displacements:
+            click.echo(f"  then {one.rule}: {one.reason}")
     else:
         click.echo(f"{found.object} may not go to {found.container}:")
         for refusal in found.refusals:

@@ -72,6 +72,8 @@ class Document:
             if isinstance(value, list):
                 if isinstance(step, str) and step in value:
                     step = value.index(step)  # a list of names that is read as a mapping
+                elif isinstance(step, str):
+                    continue  # a list in the place of the mapping that would hold it
                 if not isinstance(step, int) or not -len(value) <= step < len(value):
                     break
                 mark, value = marks.entries[step], value[step]

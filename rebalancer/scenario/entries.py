@@ -1,4 +1,7 @@
-"""Entries of ``constraints`` and ``goals``: one spec each, and what stands beside it."""
+"""Entries of ``constraints`` and ``goals``: one spec each, and what stands beside it.
+
+A constraint may be a statement in the language of another scheduler instead.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rebalancer.dialects import registry as dialects
+from rebalancer.dialects.base import Dialect
+from rebalancer.dialects.entries import Rules
 from rebalancer.problem import Fault, Path, nearest
 from rebalancer.scenario.document import Document, field_key
-from rebalancer.scenario.sections import ConstraintOptions, GoalOptions
+from rebalancer.scenario.sections import ConstraintOptions, GoalOptions, RulesOptions
 from rebalancer.scenario.settle import settle
 from rebalancer.scenario.wording import shown
 from rebalancer.specs import registry
@@ -30,13 +36,13 @@ class ReadEntry:
 
     Parameters
     ----------
-    entry : Constraint or Goal
+    entry : Constraint, Goal or Rules
         Its path starts with the prefix of its file.
     sound : bool
         False: it was repaired, and only good for finding further faults.
     """
 
-    entry: Constraint | Goal
+    entry: Constraint | Goal | Rules
     sound: bool
 
 
@@ -82,7 +88,7 @@ class _Entry:
         self.faults: list[Fault] = []
         self.sound = True
 
-    def read(self, policy: Policy) -> Constraint | Goal | None:
+    def read(self, policy: Policy) -> Constraint | Goal | Rules | None:
         if not isinstance(self.content, Mapping):
             self._not_a_mapping()
             return None
@@ -93,10 +99,17 @@ class _Entry:
         body = {} if self.content[typed] is None else self.content[typed]
         if self._is_not_indented(typed, key, beside):
             return None
+        if key in dialects.BUILT_IN and self.section == "goals":
+            message = f"{key} stands under 'constraints', also where it only prefers: what it prefers becomes goals"
+            self._report("wrong-kind", message, typed, value=typed)
+            return None
         options = self._options(beside, key)
         spec = self._spec(typed, key, body)
         if spec is None or options is None:
             return None
+        path = (*self.prefix, *self.path)
+        if isinstance(spec, Dialect):
+            return _rules(spec, options, policy, path)
         name = options.name
         if name is not None and spec.name is not None:
             self._report(
@@ -106,7 +119,6 @@ class _Entry:
                 value=name,
             )
             name = None
-        path = (*self.prefix, *self.path)
         if isinstance(options, GoalOptions):
             return Goal(spec, name, exact(options.weight), options.tuple_pos, path)
         chosen = options.policy or policy
@@ -131,7 +143,7 @@ class _Entry:
 
     def _not_a_mapping(self) -> None:
         what = self.section[:-1]
-        if isinstance(self.content, str) and registry.canonical_key(self.content) in set(registry.keys()):
+        if isinstance(self.content, str) and registry.canonical_key(self.content) in _keys():
             example = f"{self.content}: {{…}}"
             self._report(
                 "wrong-type",
@@ -149,7 +161,7 @@ class _Entry:
 
     def _split(self, content: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]] | None:
         """Return the key of the spec as typed and as meant, and what stands beside it."""
-        known = registry.keys()
+        known = _keys()
         options = _OPTIONS[self.section].model_fields
         specs = [
             typed for typed in content if registry.canonical_key(typed) in known and field_key(typed) not in options
@@ -203,7 +215,7 @@ class _Entry:
         """Report a spec whose fields stand beside it, where they should be indented deeper."""
         if self.content[typed] is not None or not beside:
             return False
-        fields = registry.get(key).model_fields
+        fields = _kind(key).model_fields
         own = [name for name in beside if field_key(name) in fields and field_key(name) != "name"]
         if not own:
             return False
@@ -214,21 +226,22 @@ class _Entry:
     # -- the parts ----------------------------------------------------------------------------------------------------
 
     def _options(self, beside: Mapping[str, Any], key: str) -> ConstraintOptions | GoalOptions | None:
+        kind = RulesOptions if key in dialects.BUILT_IN else _OPTIONS[self.section]
         hints = {
             name: f": it belongs to {_OTHER[self.section]}, not to {self.section}"
             for name in self._foreign()
-            if name not in _OPTIONS[self.section].model_fields
+            if name not in kind.model_fields
         }
-        inside = registry.get(key).model_fields
+        inside = _kind(key).model_fields
         hints |= {name: f": it is a field of {key}; indent it below '{key}:'" for name in inside if name not in hints}
-        settled = settle(_OPTIONS[self.section], dict(beside), self.path, f"this {self.section[:-1]}", hints)
+        settled = settle(kind, dict(beside), self.path, f"this {self.section[:-1]}", hints)
         self.document.renamed.update(settled.renamed)
         self._add(settled.faults)
         options: ConstraintOptions | GoalOptions | None = settled.value
         return options
 
-    def _spec(self, typed: str, key: str, body: Any) -> Spec | None:
-        kind = registry.get(key)
+    def _spec(self, typed: str, key: str, body: Any) -> Spec | Dialect | None:
+        kind = _kind(key)
         path = (*self.path, key)
         if not isinstance(body, Mapping):
             example = next((name for name, info in kind.model_fields.items() if info.is_required()), "scope")
@@ -238,11 +251,36 @@ class _Entry:
         settled = settle(kind, dict(body), path, key, dict(self._misplaced(kind)))
         self.document.renamed.update(settled.renamed)
         self._add(settled.faults)
-        spec: Spec | None = settled.value
+        spec: Spec | Dialect | None = settled.value
         return spec
 
-    def _misplaced(self, kind: type[Spec]) -> Iterator[tuple[str, str]]:
+    def _misplaced(self, kind: type[Spec] | type[Dialect]) -> Iterator[tuple[str, str]]:
         """Yield hints about fields that belong beside the spec, not inside it."""
         for name in _OPTIONS[self.section].model_fields:
             if name not in kind.model_fields:
                 yield name, f": it stands beside the spec; indent it like '{kind.key}:'"
+
+
+def _keys() -> list[str]:
+    """Return the keys of all specs and of all languages of other schedulers."""
+    return [*registry.keys(), *dialects.BUILT_IN]
+
+
+def _kind(key: str) -> type[Spec] | type[Dialect]:
+    """Return the class of a key."""
+    return dialects.get(key) if key in dialects.BUILT_IN else registry.get(key)
+
+
+def _rules(statement: Dialect, options: ConstraintOptions | GoalOptions, policy: Policy, path: Path) -> Rules:
+    assert isinstance(options, RulesOptions)
+    return Rules(
+        statement,
+        options.name,
+        options.policy or policy,
+        exact(options.invalid_cost),
+        exact(options.invalid_state),
+        options.tuple_pos_if_broken,
+        exact(options.weight),
+        options.tuple_pos,
+        path,
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rebalancer.dialects.entries import Expansion, NamedRule, Rules, expand
 from rebalancer.problem import Fault, InputError, Problem
 from rebalancer.scenario.assemble import Assembly
 from rebalancer.scenario.collector import without_collector
@@ -39,6 +40,10 @@ class Scenario:
         Every file that was read, the scenario file first.
     warnings : list of Fault
         What is legal but surprising, with its place.
+    rules : list of NamedRule
+        What is stated in the languages of other schedulers.
+    from_rules : frozenset of str
+        Names of the goals and constraints that these rules became.
     """
 
     problem: Problem
@@ -49,6 +54,8 @@ class Scenario:
     files: list[str]
     warnings: list[Fault]
     places: Places = field(repr=False, compare=False)
+    rules: list[NamedRule] = field(default_factory=list, repr=False)
+    from_rules: frozenset[str] = field(default=frozenset(), repr=False)
 
     def locate(self, fault: Fault) -> Fault:
         """Return a fault whose path starts with that of a goal or constraint with file, line and column."""
@@ -79,16 +86,28 @@ def _load(path: str) -> Scenario:
     problem = assembly.build()
     faults = [*files.faults, *map(files.places.locate, assembly.faults)]
     read = _entries(files, faults)
-    faults += [files.places.locate(fault) for fault in _entry_faults(problem, read)]
+    expansion = _expanded(problem, read)
+    found_in_entries = [*expansion.faults, *_entry_faults(expansion, read)]
+    faults += map(files.places.locate, found_in_entries)
     plan = _plan(files, faults)
     found = _tidied(faults, assembly.gaps)
     if found:
         raise InputError(found)
-    goals = [entry.entry for entry in read if isinstance(entry.entry, Goal)]
-    constraints = [entry.entry for entry in read if isinstance(entry.entry, Constraint)]
-    warnings = warnings_of(problem, goals, constraints, assembly.stated)
+    problem, goals, constraints = expansion.problem, expansion.goals, expansion.constraints
+    warnings = [*warnings_of(problem, goals, constraints, assembly.stated), *expansion.warnings]
     located = _sorted({_key(fault): fault for fault in map(files.places.locate, warnings)}.values())
-    return Scenario(problem, goals, constraints, files.scenario.solve, plan, files.paths, located, files.places)
+    return Scenario(
+        problem,
+        goals,
+        constraints,
+        files.scenario.solve,
+        plan,
+        files.paths,
+        located,
+        files.places,
+        expansion.rules,
+        expansion.made,
+    )
 
 
 def _entries(files: Files, faults: list[Fault]) -> list[ReadEntry]:
@@ -101,16 +120,21 @@ def _entries(files: Files, faults: list[Fault]) -> list[ReadEntry]:
     return read
 
 
-def _entry_faults(problem: Problem, read: list[ReadEntry]) -> list[Fault]:
+def _expanded(problem: Problem, read: list[ReadEntry]) -> Expansion:
+    """Return the sound entries, with the rules of other schedulers as what they mean."""
+    return expand(problem, [entry.entry for entry in read if entry.sound])
+
+
+def _entry_faults(expansion: Expansion, read: list[ReadEntry]) -> list[Fault]:
     """Return what is wrong with the entries on the problem."""
-    sound = [entry.entry for entry in read if entry.sound]
-    goals = [entry for entry in sound if isinstance(entry, Goal)]
-    constraints = [entry for entry in sound if isinstance(entry, Constraint)]
-    faults: list[Fault] = list(check_entries(problem, goals, constraints))
+    problem = expansion.problem
+    faults: list[Fault] = list(check_entries(problem, expansion.goals, expansion.constraints))
     for repaired in (entry.entry for entry in read if not entry.sound):
         try:
             if isinstance(repaired, Goal):
                 faults += check_entries(problem, [repaired], [])
+            elif isinstance(repaired, Rules):
+                faults += expand(problem, [repaired]).faults
             else:
                 faults += check_entries(problem, [], [repaired])
         except Exception:

@@ -9,12 +9,15 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import models_json_schema
 
+from rebalancer.dialects import registry as dialects
+from rebalancer.dialects.base import Dialect
 from rebalancer.scenario.model_walk import bare, snake_spellings
 from rebalancer.scenario.sections import (
     ConstraintOptions,
     DynamicAmounts,
     GoalOptions,
     LongAmounts,
+    RulesOptions,
     ScenarioFile,
 )
 from rebalancer.specs import registry
@@ -27,19 +30,35 @@ _NAME = ["string", "number", "boolean"]
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the schema (draft 7, which editors understand best), with every spec of the catalogue.
+    """Return the schema (draft 7, which editors understand best), with every spec and language of the catalogue.
 
     One schema serves scenario files and the files they include: every section is optional.
     """
     specs = {key: registry.get(key) for key in registry.keys()}  # noqa: SIM118 - not a mapping
-    models: list[type[BaseModel]] = [ScenarioFile, ConstraintOptions, GoalOptions, LongAmounts, DynamicAmounts, Limit]
-    definitions, name_of = _definitions([*models, *specs.values()])
+    languages = {key: dialects.get(key) for key in dialects.BUILT_IN}
+    models: list[type[BaseModel]] = [
+        ScenarioFile,
+        ConstraintOptions,
+        RulesOptions,
+        GoalOptions,
+        LongAmounts,
+        DynamicAmounts,
+        Limit,
+    ]
+    definitions, name_of = _definitions([*models, *specs.values(), *languages.values()])
     constraints = {key: name_of[spec] for key, spec in specs.items() if spec.is_constraint()}
     goals = {key: name_of[spec] for key, spec in specs.items() if spec.is_goal()}
     definitions["Constraint"] = _entry(definitions.pop("ConstraintOptions"), constraints, definitions)
+    statements = {key: name_of[kind] for key, kind in languages.items()}
+    definitions["Rules"] = _entry(definitions.pop("RulesOptions"), statements, definitions)
     definitions["Goal"] = _entry(definitions.pop("GoalOptions"), goals, definitions)
     root = definitions.pop("ScenarioFile")
     root["properties"]["constraints"] = _list_of("Constraint", root["properties"]["constraints"])
+    root["properties"]["constraints"]["items"] = {
+        "if": {"anyOf": [{"required": [key]} for key in languages]},
+        "then": {"$ref": _REF.format(model="Rules")},
+        "else": {"$ref": _REF.format(model="Constraint")},
+    }
     root["properties"]["goals"] = _list_of("Goal", root["properties"]["goals"])
     root["properties"]["dimensions"] = _dimensions(root["properties"]["dimensions"])
     return {
@@ -51,8 +70,8 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def spec_schema(spec: type[Spec]) -> dict[str, Any]:
-    """Return the schema of one spec's fields."""
+def spec_schema(spec: type[Spec] | type[Dialect]) -> dict[str, Any]:
+    """Return the schema of the fields of one spec or language."""
     definitions, name_of = _definitions([spec])
     body = definitions.pop(name_of[spec])
     return {

@@ -77,6 +77,12 @@ Columns: TypeAlias = Annotated[
     Mapping[Name, Name], BeforeValidator(_columns, json_schema_input_type=Mapping[str, str] | list[str])
 ]
 Groups: TypeAlias = Annotated[Mapping[Name, Annotated[Mapping[Name, Names], _or({})]], _or({})]
+#: A duration in seconds.
+Seconds: TypeAlias = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str | float)]
+#: One number, or a list of numbers.
+Targets: TypeAlias = Annotated[
+    tuple[Number, ...], BeforeValidator(_one_or_many, json_schema_input_type=float | list[float]), Field(min_length=1)
+]
 Engine: TypeAlias = Literal["auto", "cpsat", "local_search", "neighbourhood"]
 
 
@@ -86,15 +92,22 @@ class SolveOptions(Part):
     engine: Annotated[Engine, BeforeValidator(lambda value: str(value) if isinstance(value, str) else value)] = Field(
         "auto", description="What searches."
     )
-    time_limit: Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str | float)] = Field(
-        60.0, description="Seconds, or a duration such as 60s, 5m, 1h30m."
-    )
+    time_limit: Seconds = Field(60.0, description="Seconds, or a duration such as 60s, 5m, 1h30m.")
     gap: Annotated[float, BeforeValidator(_real), _at_least(0)] = Field(
         0.0, description="Stop when every position is proven this close, relative to its value."
     )
     seed: Annotated[Whole, _at_least(0, _LARGEST_SEED)] = Field(0, description="The same seed gives the same choices.")
     workers: Annotated[Whole, _at_least(1, 1024)] = Field(2, description="How many searchers.")
     deterministic: Flag = Field(False, description="The same answer on every run, whatever the threads.")
+    iterations: Annotated[Whole, _at_least(1)] | None = Field(None, description="Rounds of search after which to stop.")
+    deterministic_time: Seconds | None = Field(
+        None, description="Seconds of counted work instead of time_limit; implies deterministic."
+    )
+    target: Targets | None = Field(
+        None,
+        description="Values of the first tuple positions that are good enough; a number is that of the first.",
+    )
+    patience: Seconds | None = Field(None, description="Time without a better answer after which to stop.")
 
 
 class TableFile(Part):
@@ -227,6 +240,15 @@ class GoalOptions(Part):
     weight: Number = Field(Fraction(1), description="Factor within its position.")
     tuple_pos: Annotated[Whole, _at_least(0, MOST_POSITIONS)] = Field(
         0, description="Position in the objective: lower ones come first."
+    )
+
+
+class RulesOptions(ConstraintOptions):
+    """What may stand beside the rules of another scheduler: options of the constraints and goals that they become."""
+
+    weight: Number = Field(Fraction(1), description="Factor of its preferences.")
+    tuple_pos: Annotated[Whole, _at_least(0, MOST_POSITIONS)] = Field(
+        0, description="Position of its preferences in the objective: lower ones come first."
     )
 
 

@@ -1,0 +1,56 @@
+"""Arguments of the solver object, checked: what is wrong is one clear fault with the argument's name."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from rebalancer.problem import Fault, InputError, Path, to_fraction, unknown_name
+from rebalancer.specs.entries import Policy
+
+
+def number(value: Any, field: str, path: Path) -> Fraction:
+    """Return a number exactly.
+
+    Raises
+    ------
+    InputError
+        It is none.
+    """
+    try:
+        return to_fraction(value)
+    except ValueError as error:
+        code = "not-finite" if isinstance(value, float) and not math.isfinite(value) else "wrong-type"
+        raise InputError([Fault(code, f"{field}: {error}", (*path, field), value)]) from None
+
+
+def position(value: Any, field: str, path: Path) -> int:
+    """Return a tuple position.
+
+    Raises
+    ------
+    InputError
+        It is none.
+    """
+    from rebalancer.scenario.sections import MOST_POSITIONS
+
+    found = number(value, field, path)
+    if found.denominator != 1 or not 0 <= found <= MOST_POSITIONS:
+        message = f"{field} must be a whole number from 0 to {MOST_POSITIONS}, got {value}"
+        raise InputError([Fault("out-of-range", message, (*path, field), value)])
+    return int(found)
+
+
+def policy(value: str | Policy, path: Path) -> Policy:
+    """Return a policy by its name.
+
+    Raises
+    ------
+    InputError
+        There is no such policy.
+    """
+    text = value.value if isinstance(value, Policy) else value
+    if text not in Policy.__members__:
+        raise InputError([unknown_name("policy", str(text), list(Policy.__members__), (*path, "policy"))])
+    return Policy(text)

@@ -1,0 +1,457 @@
+"""Kubernetes: the scheduling fields of pods, from nodeSelector to topologySpreadConstraints.
+
+Follows the scheduler of Kubernetes 1.32. One statement holds for pods that share these fields, such as those of one
+deployment. Required terms become constraints, preferred ones goals. What is there already is judged only if it may
+move: ``fixed`` says which pods do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from rebalancer.dialects import base
+from rebalancer.dialects.base import Dialect, Preference, Rule, State, Translation
+from rebalancer.dialects.facts import Facts
+from rebalancer.dialects.kubernetes_facts import Cluster, cluster
+from rebalancer.dialects.kubernetes_syntax import (
+    Affinity,
+    PodAffinity,
+    PodAffinityTerm,
+    PreferredPods,
+    Toleration,
+    TopologySpread,
+)
+from rebalancer.dialects.permitted import permitted, permitted_rule
+from rebalancer.problem import FaultList, Path, Problem
+from rebalancer.problem.numbers import IntArray
+from rebalancer.specs.anchored_colocation import AnchoredColocationSpec
+from rebalancer.specs.base import Spec
+from rebalancer.specs.conditional_presence import ConditionalPresenceSpec
+from rebalancer.specs.fields import Name, Part
+from rebalancer.specs.group_conflict import GroupConflictSpec
+from rebalancer.specs.group_pair_affinities import GroupPairAffinitiesSpec, GroupPairAffinity
+from rebalancer.specs.selection import Objects
+from rebalancer.specs.skew import SkewSpec
+
+_REQUIRED = "required_during_scheduling_ignored_during_execution"
+_PREFERRED = "preferred_during_scheduling_ignored_during_execution"
+#: What the scheduler adds to a place for each pod there that requires the newcomer's company.
+_HARD_AFFINITY_WEIGHT = 1
+
+
+class PodSpec(Part):
+    """The fields of a pod spec that say where pods may be."""
+
+    node_selector: Mapping[Name, Name] = Field({}, description="Node label: value; each has to be there.")
+    affinity: Affinity | None = Field(None, description="To nodes and pods.")
+    tolerations: tuple[Toleration, ...] = Field((), description="Which taints of nodes do not matter.")
+    topology_spread_constraints: tuple[TopologySpread, ...] = Field((), description="How evenly pods are spread.")
+
+
+class Kubernetes(Dialect):
+    """Where some pods of Kubernetes may be, and would rather be.
+
+    Notes
+    -----
+    Required anti-affinity works in both directions, as in the scheduler: neither may join the other. Pods that require
+    the company of their own kind gather where such a pod cannot move; if there is none, all in one place.
+    """
+
+    key: ClassVar[str] = "kubernetes"
+    sources: ClassVar[str] = "Kubernetes 1.32 (kube-scheduler's default plugins)"
+
+    pods: Objects | None = Field(None, description="The pods of which this is the spec; left out: all objects.")
+    spec: PodSpec = Field(description="The scheduling fields of the pod spec.")
+    fixed: Objects | None = Field(
+        None, description="Pods that do not move: they are seen by others, and not judged themselves."
+    )
+    namespace_labels: Mapping[Name, Mapping[Name, Name]] = Field(
+        {}, description="Labels of namespaces, for namespaceSelector: namespace: label: value."
+    )
+
+    def rules(self, facts: Facts, faults: FaultList) -> list[Rule]:
+        """Return a rule per term."""
+        known = cluster(facts)
+        faults.extend(known.faults)
+        if faults:
+            return []
+        problem = facts.problem
+        pods = np.arange(len(problem.objects)) if self.pods is None else self.pods.members(problem)
+        fixed = np.empty(0, np.int64) if self.fixed is None else self.fixed.members(problem)
+        reader = _Reader(self, facts, known, pods, fixed)
+        return list(reader.rules())
+
+
+def parse(problem: Problem, **statement: Any) -> Translation:
+    """Return what the scheduling fields of some pods mean on a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    **statement
+        The fields of `Kubernetes`: ``pods=["web-0"], spec={"nodeSelector": {"disktype": "ssd"}}``.
+
+    Raises
+    ------
+    InputError
+        With everything that is wrong.
+    """
+    return base.parse(Kubernetes, problem, statement)
+
+
+@dataclass(frozen=True, eq=False)
+class _Meeting:
+    """Pods that meet others, or should not, on nodes with the same value of a label; as one newcomer sees it.
+
+    Parameters
+    ----------
+    key : str
+        The node label.
+    item_of : int32 array
+        Its value on every node, -1: none.
+    pods, targets : int64 array
+        Whose rule it is, and whom it is about.
+    weight : int
+        What a meeting is worth.
+    """
+
+    key: str
+    item_of: NDArray[np.int32]
+    pods: IntArray
+    targets: IntArray
+    weight: int = 0
+
+    def refusal(self, state: State, obj: int, container: int) -> str | None:
+        """Return why the newcomer may not meet them; it makes no difference who has the rule."""
+        if obj in self.pods and self.beside(state, self.targets, obj, container):
+            return f"a pod that it keeps away from is in the same '{self.key}'"
+        if obj in self.targets and self.beside(state, self.pods, obj, container):
+            return f"a pod that keeps away from it is in the same '{self.key}'"
+        return None
+
+    def score(self, state: State, obj: int, container: int) -> float | None:
+        """Return what the meetings are worth, for the newcomer and for those there."""
+        sides = [others for own, others in ((self.pods, self.targets), (self.targets, self.pods)) if obj in own]
+        return sum(self.weight * self.beside(state, others, obj, container) for others in sides) if sides else None
+
+    def beside(self, state: State, pods: IntArray, obj: int, container: int) -> int:
+        """Return how many of some pods, the newcomer aside, are on nodes with the value that a node has."""
+        if self.item_of[container] < 0:
+            return 0
+        there = state.where[state.running(pods[pods != obj])]
+        return int((self.item_of[there] == self.item_of[container]).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Gathering:
+    """Pods that require the company of others, as one newcomer sees it.
+
+    Parameters
+    ----------
+    key : str
+        The node label.
+    item_of : int32 array
+        Its value on every node, -1: none.
+    pods, targets : int64 array
+        Whose rule it is, and the pods that all of its terms select.
+    selected : int64 array
+        The pods that this term selects.
+    """
+
+    key: str
+    item_of: NDArray[np.int32]
+    pods: IntArray
+    targets: IntArray
+    selected: IntArray
+
+    def check(self, state: State, obj: int, container: int) -> str | None:
+        """Return why not; the first of its kind may go anywhere."""
+        if obj not in self.pods:
+            return None
+        if self.item_of[container] < 0:
+            return f"it has no label '{self.key}'"
+        there = state.where[state.running(self.targets)]
+        if (not len(there) and obj in self.targets) or (self.item_of[there] == self.item_of[container]).any():
+            return None
+        return f"no pod that it requires is in the same '{self.key}'"
+
+    def score(self, state: State, obj: int, container: int) -> float | None:
+        """Return what it is worth to those there that require such a pod."""
+        if obj not in self.selected:
+            return None
+        meeting = _Meeting(self.key, self.item_of, self.pods, self.selected)
+        return _HARD_AFFINITY_WEIGHT * meeting.beside(state, self.pods, obj, container)
+
+
+class _Reader:
+    """Turns the fields of one pod spec into rules."""
+
+    def __init__(self, statement: Kubernetes, facts: Facts, known: Cluster, pods: IntArray, fixed: IntArray) -> None:
+        self.statement = statement
+        self.spec = statement.spec
+        self.facts = facts
+        self.known = known
+        self.pods = pods
+        self.fixed = fixed
+        #: The pods that are judged.
+        self.movable = np.setdiff1d(pods, fixed)
+        self.selector_allows = self._selector_allows()
+        self.untolerated = known.untolerated(self.spec.tolerations, ("NoSchedule", "NoExecute"))
+        self.tolerated = np.array([not taints for taints in self.untolerated], bool)
+
+    def rules(self) -> Iterator[Rule]:
+        """Yield the rules, field by field."""
+        path: Path = ("spec",)
+        affinity = self.spec.affinity or Affinity()
+        yield from self._nodes(path)
+        for field, sign in (("pod_affinity", 1), ("pod_anti_affinity", -1)):
+            asked: PodAffinity = getattr(affinity, field) or PodAffinity()
+            below = (*path, "affinity", field)
+            terms: tuple[PodAffinityTerm, ...] = getattr(asked, _REQUIRED)
+            preferred: tuple[PreferredPods, ...] = getattr(asked, _PREFERRED)
+            for namespace, members in self._by_namespace():
+                yield from (self._together if sign > 0 else self._apart)(terms, namespace, members, (*below, _REQUIRED))
+                for position, one in enumerate(preferred):
+                    yield self._near(one, sign, namespace, members, (*below, _PREFERRED, position))
+        for position, spread in enumerate(self.spec.topology_spread_constraints):
+            for namespace, members in self._by_namespace():
+                yield from self._spread(spread, namespace, members, (*path, "topology_spread_constraints", position))
+
+    def _by_namespace(self) -> list[tuple[str, IntArray]]:
+        """Return the pods of the statement by namespace: terms are about the own namespace unless they say so."""
+        names = [self.known.namespace[kind] for kind in self.known.kind_of[self.pods].tolist()]
+        return [(name, self.pods[np.array([own == name for own in names], bool)]) for name in dict.fromkeys(names)]
+
+    def _judged(self, pods: IntArray) -> IntArray:
+        return np.intersect1d(pods, self.movable)
+
+    # -- nodes --------------------------------------------------------------------------------------------------------
+
+    def _selector_allows(self) -> NDArray[np.bool_]:
+        """Return the nodes that nodeSelector and required node affinity allow."""
+        allowed = np.ones(len(self.facts.problem.containers), bool)
+        for key, value in self.spec.node_selector.items():
+            allowed &= np.array([own == value for own in self.known.node_label(key)], bool)
+        required = self._node_affinity(_REQUIRED)
+        if required is not None:
+            matching = [self.known.matching(term) for term in required.node_selector_terms]
+            allowed &= np.any(matching, axis=0) if matching else False
+        return allowed
+
+    def _node_affinity(self, field: str) -> Any:
+        affinity = self.spec.affinity
+        found = None if affinity is None or affinity.node_affinity is None else affinity.node_affinity
+        return getattr(found, field) if found is not None else None
+
+    def _nodes(self, path: Path) -> Iterator[Rule]:
+        pods = self.movable
+        if not self.selector_allows.all():
+            why = "the node selector or required node affinity does not match its labels"
+            yield permitted_rule(self.facts, "node affinity", path, pods, self.selector_allows, why)
+        if not self.tolerated.all():
+            reasons = ["taint " + ", ".join(map(str, taints)) for taints in self.untolerated]
+            below = (*path, "tolerations")
+            yield permitted_rule(self.facts, "taints", below, pods, self.tolerated, reasons)
+        wishes = [
+            (one.weight, self.known.matching(one.preference))
+            for one in self._node_affinity(_PREFERRED) or ()
+            if one.weight
+        ]
+        if wishes:
+            yield self._liked("preferred nodes", (*path, "affinity", "node_affinity", _PREFERRED), wishes)
+        avoided = np.array([len(own) for own in self.known.untolerated(self.spec.tolerations, ("PreferNoSchedule",))])
+        levels = [(1, avoided < level) for level in range(1, int(avoided.max(initial=0)) + 1)]
+        if levels:
+            yield self._liked("taints to avoid", (*path, "tolerations"), levels, -1)
+
+    def _liked(self, text: str, path: Path, wishes: list[tuple[int, NDArray[np.bool_]]], sign: int = 1) -> Rule:
+        """Return the rule that nodes are liked: whoever is elsewhere pays the weight.
+
+        The system's own score counts what is got (sign 1), or what is missed (−1).
+        """
+        goals = tuple(
+            Preference(spec, Fraction(weight))
+            for weight, nodes in wishes
+            for spec in permitted(self.facts, self.movable, nodes)
+        )
+        among = frozenset(self.pods.tolist())
+        total = sum(np.where(nodes == (sign > 0), sign * weight, 0) for weight, nodes in wishes)
+
+        def score(state: State, obj: int, container: int) -> float | None:
+            return float(np.asarray(total)[container]) if obj in among else None
+
+        return Rule(text, path, wishes=goals, score=score)
+
+    # -- other pods ---------------------------------------------------------------------------------------------------
+
+    def _matching(self, term: PodAffinityTerm, namespace: str) -> IntArray:
+        """Return the pods that a term of a pod of some namespace selects, its own labels aside."""
+        namespaces = self.known.namespaces_of(term, namespace, self.statement.namespace_labels)
+        return self.known.selected(term.label_selector, namespaces)
+
+    def _together(
+        self, terms: tuple[PodAffinityTerm, ...], namespace: str, pods: IntArray, path: Path
+    ) -> Iterator[Rule]:
+        """Read required affinity: in the item of every term there is a pod that all terms select."""
+        if not terms:
+            return
+        targets = self._matching(terms[0], namespace)
+        for term in terms[1:]:
+            targets = np.intersect1d(targets, self._matching(term, namespace))
+        judged = self._judged(pods)
+        own, others = np.intersect1d(judged, targets), np.setdiff1d(judged, targets)
+        anchors = np.setdiff1d(targets, own)
+        for position, term in enumerate(terms):
+            scope = self.known.scope(term.topology_key)
+            who = self.facts.selection
+            demands: list[Spec] = []
+            if len(own):
+                demands.append(
+                    AnchoredColocationSpec(scope=scope, objects=who(own), anchors=who(anchors), missing="refuse")
+                )
+            if len(others):
+                demands.append(
+                    ConditionalPresenceSpec(
+                        scope=scope, source=who(others), target=who(targets), min=1, missing="refuse"
+                    )
+                )
+            gathering = _Gathering(
+                term.topology_key,
+                self.known.topology(term.topology_key),
+                pods,
+                targets,
+                self._matching(term, namespace),
+            )
+            text = f"pod affinity by {term.topology_key}"
+            yield Rule(text, (*path, position), tuple(demands), check=gathering.check, score=gathering.score)
+
+    def _apart(self, terms: tuple[PodAffinityTerm, ...], namespace: str, pods: IntArray, path: Path) -> Iterator[Rule]:
+        """Read required anti-affinity: no pod that a term selects is in its item, and none that selects the pod."""
+        for position, term in enumerate(terms):
+            targets = self._matching(term, namespace)
+            scope, who = self.known.scope(term.topology_key), self.facts.selection
+            judged, immovable = self._judged(pods), np.intersect1d(pods, self.fixed)
+            pairs = [(judged, targets), (immovable, np.setdiff1d(targets, self.fixed))]
+            demands = tuple(
+                GroupConflictSpec(scope=scope, objects=who(some), others=who(others))
+                for some, others in pairs
+                if len(some) and len(others)
+            )
+            meeting = _Meeting(term.topology_key, self.known.topology(term.topology_key), pods, targets)
+            yield Rule(f"pod anti-affinity by {term.topology_key}", (*path, position), demands, check=meeting.refusal)
+
+    def _near(self, one: PreferredPods, sign: int, namespace: str, pods: IntArray, path: Path) -> Rule:
+        """Preferred affinity: each pair of pods in one item is worth the weight, or costs it."""
+        term = one.pod_affinity_term
+        targets, weight = self._matching(term, namespace), sign * one.weight
+        who, key = self.facts.selection, term.topology_key
+        wishes: tuple[Preference, ...] = ()
+        if weight and len(targets) and len(pods):
+            pair = GroupPairAffinity(first=who(pods), second=who(targets), affinity=weight)
+            wishes = (Preference(GroupPairAffinitiesSpec(scope=self.known.scope(key), affinities=(pair,))),)
+        meeting = _Meeting(key, self.known.topology(key), pods, targets, weight)
+        kind = "affinity" if sign > 0 else "anti-affinity"
+        return Rule(f"preferred pod {kind} by {key}", path, wishes=wishes, score=meeting.score)
+
+    # -- spread -------------------------------------------------------------------------------------------------------
+
+    def _spread(self, one: TopologySpread, namespace: str, pods: IntArray, path: Path) -> Iterator[Rule]:
+        """Topology spread: how far the values of the pods are ahead of the emptiest one."""
+        hard = one.when_unsatisfiable == "DoNotSchedule"
+        key = one.topology_key
+        nodes = self._spread_nodes(one)
+        text = f"spread by {key}" if hard else f"preferred spread by {key}"
+        counted = self.known.selected(one.label_selector, self.known.in_namespace(namespace))
+        counted = counted[~self.known.terminating[counted]]
+        for judged, alike in self._by_labels(one.match_label_keys, pods, counted):
+            yield self._spread_of(one, text, path, key, nodes, judged, alike, hard)
+
+    def _spread_of(
+        self,
+        one: TopologySpread,
+        text: str,
+        path: Path,
+        key: str,
+        nodes: NDArray[np.bool_],
+        pods: IntArray,
+        counted: IntArray,
+        hard: bool,
+    ) -> Rule:
+        scope = self.known.scope(key)
+        problem = self.facts.problem
+        values, own_item = problem.scopes[scope].items, self.known.topology(key)
+        containers = tuple(problem.containers[position] for position in np.flatnonzero(nodes).tolist())
+        judged, least = self._judged(pods), one.min_domains or 1
+        specs: tuple[Spec, ...] = ()
+        if len(judged):
+            specs = (
+                SkewSpec(
+                    scope=scope,
+                    objects=self.facts.selection(judged),
+                    counted=None if np.array_equal(judged, counted) else self.facts.selection(counted),
+                    max_skew=one.max_skew,
+                    min_domains=least,
+                    containers=None if nodes.all() else containers,
+                    missing="refuse" if hard else "unconstrained",
+                ),
+            )
+        item_of = np.where(np.append(nodes, False), own_item, -1)
+        domains = np.unique(item_of[item_of >= 0])
+        carries = self._carries(hard)
+        ours, theirs = frozenset(pods.tolist()), frozenset(counted.tolist())
+
+        def check(state: State, obj: int, container: int) -> str | None:
+            if obj not in ours:
+                return None
+            if not carries[container]:
+                return "it has not all labels that its pods are spread over"
+            there = item_of[state.where[state.running(counted)]]
+            count = np.bincount(there[there >= 0], minlength=int(domains.max(initial=-1)) + 1)
+            floor = int(count[domains].min(initial=len(there))) if len(domains) >= least else 0
+            own = own_item[container]
+            here = (int(count[own]) if own < len(count) else 0) + (obj in theirs)
+            if here - floor <= one.max_skew:
+                return None
+            return f"'{values[own]}' would have {here}, the emptiest has {floor}"
+
+        if hard:
+            return Rule(text, path, specs, check=check)
+        return Rule(text, path, wishes=tuple(map(Preference, specs)))
+
+    def _carries(self, hard: bool) -> NDArray[np.bool_]:
+        """Return the nodes that have the labels of all demanded (or all preferred) spreads."""
+        out = np.ones(len(self.facts.problem.containers), bool)
+        for one in self.spec.topology_spread_constraints:
+            if (one.when_unsatisfiable == "DoNotSchedule") == hard:
+                out &= self.known.topology(one.topology_key)[:-1] >= 0
+        return out
+
+    def _spread_nodes(self, one: TopologySpread) -> NDArray[np.bool_]:
+        """Return the nodes that make domains."""
+        nodes = self._carries(one.when_unsatisfiable == "DoNotSchedule")
+        if one.node_affinity_policy == "Honor":
+            nodes = nodes & self.selector_allows
+        if one.node_taints_policy == "Honor":
+            nodes = nodes & self.tolerated
+        return nodes
+
+    def _by_labels(
+        self, keys: tuple[str, ...], pods: IntArray, counted: IntArray
+    ) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield the pods, and those that count for them, by their values of some labels."""
+        columns = [self.known.pod_label(key) for key in keys]
+        values = [tuple(column[kind] for column in columns) for kind in range(len(self.known.namespace))]
+        kind_of = self.known.kind_of
+        for value in dict.fromkeys(values[kind] for kind in kind_of[pods].tolist()):
+            alike = np.array([own == value for own in values], bool)
+            yield pods[alike[kind_of[pods]]], counted[alike[kind_of[counted]]]
+
+
+__all__ = ["Kubernetes", "PodSpec", "parse"]
