@@ -20,8 +20,10 @@ from rebalancer.problem.errors import Fault, InputError, nearest
 VERBS = {
     "check": "rebalancer.cli.check",
     "check-placement": "rebalancer.cli.check_placement",
+    "doctor": "rebalancer.cli.doctor",
     "evaluate": "rebalancer.cli.evaluate",
     "import": "rebalancer.cli.import_instance",
+    "languages": "rebalancer.cli.languages",
     "schema": "rebalancer.cli.schema",
     "solve": "rebalancer.cli.solve",
     "specs": "rebalancer.cli.specs",

@@ -6,6 +6,7 @@ side until the limit.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,20 +18,24 @@ from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.engine import CpsatEngine, fits
 from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.forms import TooLargeForMoves
+from rebalancer.engines.local_search.kept import is_warm
 from rebalancer.model import Model
+
+_log = logging.getLogger(__name__)
 
 #: Improves a shared incumbent until a budget is over: ``searcher(model, incumbent, budget, request)``.
 Searcher = Callable[[Model, Incumbent, Budget, Request], None]
 
 #: Where the searchers are, best first; imported when they are needed.
-SEARCHERS = (
-    "rebalancer.engines.local_search.search:improve",
-    "rebalancer.engines.neighbourhood.engine:improve",
-)
+LOCAL_SEARCH = "rebalancer.engines.local_search.search:improve"
+SEARCHERS = (LOCAL_SEARCH, "rebalancer.engines.neighbourhood.engine:improve")
 #: Up to this many pairs of object and container CP-SAT may close the gap of the whole problem …
 _CLOSABLE = 100_000
 #: … and from this many on its hint is worth some seconds of the searchers, at most this share of the time.
 _SEEDED, _SEEDING, _SEEDING_SHARE = 20_000, 3.0, 0.1
+#: Seconds that must be left for local search where its kernels have yet to be compiled, which takes half of them.
+_COMPILING = 40.0
 #: Seconds of a searcher's first turn where searchers take turns, and how much longer each next round is.
 _TURN, _LONGER = 1.0, 1.5
 #: How often somebody who waits for searchers looks whether one of them failed, in seconds.
@@ -52,18 +57,26 @@ class AutoEngine:
         if fits(incumbent) and (pairs <= _CLOSABLE or incumbent.found is None):
             if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
                 share = incumbent.budget.part(min(_SEEDING, _SEEDING_SHARE * incumbent.budget.remaining))
-                together(searchers(), incumbent, share, request)
+                together(searchers(share, seeding=True), incumbent, share, request)
             return CpsatEngine().conclude(incumbent)
-        together(searchers(), incumbent, incumbent.budget, request)
+        together(searchers(incumbent.budget), incumbent, incumbent.budget, request)
         return finish(incumbent, self.name)
 
 
-def searchers() -> tuple[Searcher, ...]:
-    """Return what improves an incumbent, best first."""
+def searchers(budget: Budget, seeding: bool = False) -> tuple[Searcher, ...]:
+    """Return what improves an incumbent, best first: without local search where there is no time to compile it.
+
+    Where runs have to be the same, what an earlier one left on disk must not matter: then ``seeding``, a short search
+    before another engine takes over, goes without, and everything else waits.
+    """
+    ready = not seeding if budget.deterministic else budget.remaining >= _COMPILING or is_warm()
+    if not ready:
+        _log.info("local search is left out, as it is not compiled yet; `rebalance doctor --warm` does that once")
     found = []
     for where in SEARCHERS:
-        module, _, name = where.partition(":")
-        found.append(getattr(import_module(module), name))
+        if ready or where != LOCAL_SEARCH:
+            module, _, name = where.partition(":")
+            found.append(getattr(import_module(module), name))
     return tuple(found)
 
 
@@ -78,13 +91,24 @@ def together(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, r
         _side_by_side(team, incumbent, budget, request)
 
 
+def _search(searcher: Searcher, incumbent: Incumbent, budget: Budget, request: Request) -> bool:
+    """Let a searcher search; return whether it can hold the model."""
+    try:
+        searcher(incumbent.model, incumbent, budget, request)
+    except TooLargeForMoves as reason:
+        _log.info("local search is left out: it would need a table of %s", reason)
+        return False
+    return True
+
+
 def _in_turns(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, request: Request) -> None:
     """Give one searcher after the other a turn, round after round, each longer than the last."""
-    turn = _TURN
-    while not (budget.over or incumbent.all_enough()):
-        for searcher in team:
-            share = budget.part(turn if len(team) > 1 else budget.remaining)
-            searcher(incumbent.model, incumbent, share, request)
+    turn, able = _TURN, list(team)
+    while able and not (budget.over or incumbent.all_enough()):
+        for searcher in tuple(able):
+            share = budget.part(turn if len(able) > 1 else budget.remaining)
+            if not _search(searcher, incumbent, share, request):
+                able.remove(searcher)
             if budget.over:
                 return
         turn *= _LONGER
@@ -97,7 +121,7 @@ def _side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budg
 
     def work(searcher: Searcher, workers: int, seed: int) -> None:
         try:
-            searcher(incumbent.model, incumbent, whole, replace(request, workers=workers, seed=seed))
+            _search(searcher, incumbent, whole, replace(request, workers=workers, seed=seed))
         except BaseException as failure:
             failures.append(failure)
             whole.reach()

@@ -15,6 +15,8 @@ from rebalancer.model import Cells, Family, Function, Gathering, Grid, Map, Mode
 from rebalancer.model.evaluate import apply_function
 from rebalancer.problem.numbers import IntArray
 
+#: A gap up to this, plus the rounding of the position, counts as closed.
+CLOSED = 1e-9
 #: Functions that never fall.
 _RISING = (Function.IDENTITY, Function.HINGE, Function.STEP, Function.CEIL, Function.RAISE, Function.ROUND)
 
@@ -106,4 +108,17 @@ def _at(grid: Grid, tally: Tally, item: int) -> IntArray:
     return grid.at(tally.group if grid.groups == tally.groups else none, at).astype(np.int64)
 
 
-__all__ = ["lower_bounds", "raise_bounds"]
+def closed_as_reported(model: Model, position: int, value: float, bound: int) -> bool:
+    """Whether a bound proves an answer as far as can be told from what is reported: but for rounding.
+
+    Parameters
+    ----------
+    value : float
+        The answer's objective at the position by the exact formula.
+    bound : int
+    """
+    gap = (value - model.real(position, bound)) / max(1.0, abs(value))
+    return gap <= CLOSED + model.tuple_positions[position].epsilon
+
+
+__all__ = ["CLOSED", "closed_as_reported", "lower_bounds", "raise_bounds"]

@@ -1,4 +1,7 @@
-"""Progress as callers may rely on it: within a tuple position answers only get better, and bounds only rise."""
+"""Progress as callers may rely on it: within a tuple position answers only get better, and bounds only rise.
+
+Objectives are rounded up and bounds down by what a position's integers may be off, so that neither is too good.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class ProgressLog:
         call = self._request.on_progress
         if call is None:
             return
-        value = None if objective is None else self._model.real(position, objective)
+        value = None if objective is None else self._at_most(position, objective)
         low = None if bound is None else self._model.real(position, bound)
         with self._lock:
             if position < self._position:
@@ -49,6 +52,11 @@ class ProgressLog:
                 self._bound = low
             if fresh or better or higher:
                 call(Progress(self._request.seconds, position, self._objective, self._bound, self._gap()))
+
+    def _at_most(self, position: int, objective: int) -> float:
+        """Return the true value that an answer of an integer objective cannot exceed."""
+        cells = self._model.tuple_positions[position].objective
+        return float(objective * cells.unit + cells.error)
 
     def _gap(self) -> float | None:
         if self._objective is None or self._bound is None:

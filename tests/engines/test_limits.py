@@ -21,7 +21,7 @@ from rebalancer.settings import Settings
 from rebalancer.solver import InputError
 from tests.engines.worlds import attracted, crowded
 
-ENGINES = ("auto", "cpsat", "neighbourhood")
+ENGINES = ("auto", "cpsat", "local_search", "neighbourhood")
 
 
 @pytest.fixture(scope="module")

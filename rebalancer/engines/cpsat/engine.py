@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.base import Answer, EngineError, Request, Status
-from rebalancer.engines.bounds import raise_bounds
+from rebalancer.engines.bounds import closed_as_reported, raise_bounds
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat import infeasibility
 from rebalancer.engines.cpsat.candidates import ALL_PAIRS, all_candidates
@@ -31,12 +31,17 @@ _log = logging.getLogger(__name__)
 _TIE_BREAK_SHARE = 0.5
 #: Models with more candidate placements than the first are improved part by part before the whole is tried, for at
 #: most this share of the time; with more than the second, where the whole has little hope, for most of it.
-_SMALL, _IMPROVING_SHARE = 2_000, 0.5
+_SMALL, _IMPROVING_SHARE = 1_000, 0.5
 _LARGE, _LARGE_SHARE = 40_000, 0.8
 #: Seconds that compiling takes per pair of object and container: where that is half of the time, there are only parts.
 _SECONDS_PER_PAIR = 5e-6
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
+#: Seconds of searching the whole for a proof to the last integer; then one that is closed but for rounding will do.
+_EXACTLY = 2.0
+#: Seconds after which answers just above the bound are asked for; seconds of the first such question, how much longer
+#: the next one is where there was no reply, and the share of the time that one question may take.
+_WHOLE, _QUESTION, _LONGER, _QUESTION_SHARE = 4.0, 2.0, 1.5, 0.25
 #: Rounds without gain after which improving part by part gives up, and the whole model is tried.
 _PATIENCE = 60
 
@@ -114,12 +119,23 @@ class CpsatEngine:
         self._take(search, encoding, outcome, 0)
         return None
 
-    def _aim(self, search: Incumbent, encoding: Encoding, position: int) -> float:
-        """Make a position's objective the one to minimise; return what CP-SAT's numbers have to be divided by."""
+    def _aim(
+        self, search: Incumbent, encoding: Encoding, position: int, bound: int | None = None, most: int | None = None
+    ) -> float:
+        """Make a position's objective the one to minimise; return what CP-SAT's numbers have to be divided by.
+
+        What is known of it goes along: presolve drops every placement with which it is above ``most``, which is what
+        the best answer has where nothing else is said.
+        """
         rows = encoding.objectives[position]
+        constant = _constant(rows)
+        low = -INFINITE if bound is None else bound - constant
+        if most is None:
+            most = search.integers[position] if search.found is not None else INFINITE
+        within = (low, most - constant) if most < INFINITE else None
         # Only where a gap ends the search must CP-SAT know what its numbers mean.
         unit = float(search.model.tuple_positions[position].objective.unit) if search.request.gap > 0 else 1.0
-        encoding.bulk.minimize(rows.var, rows.coef, _constant(rows), unit)
+        encoding.bulk.minimize(rows.var, rows.coef, constant, unit, within)
         return unit
 
     def _take(self, search: Incumbent, encoding: Encoding, outcome: Outcome, position: int) -> None:
@@ -158,7 +174,13 @@ class CpsatEngine:
         search.news.tell(position, search.integers[position])
         if len(rows.key) and position < search.model.positions - 1:
             encoding.bulk.linear_of(rows.var, rows.coef, -INFINITE, search.integers[position] - constant)
-        return bound is not None and search.integers[position] <= bound
+        return bound is not None and (search.integers[position] <= bound or self._closed(search, position, bound))
+
+    @staticmethod
+    def _closed(search: Incumbent, position: int, bound: int) -> bool:
+        assert search.best is not None
+        value = float(search.model.evaluate(search.best).objective[position])
+        return closed_as_reported(search.model, position, value, bound)
 
     def _search_whole(
         self,
@@ -172,15 +194,22 @@ class CpsatEngine:
         """Let CP-SAT minimise a position over all candidates; return the proven bound, None where there is none."""
         problem = search.model.problem
         constant = _constant(encoding.objectives[position])
-        unit = self._aim(search, encoding, position)
-
-        def on_bound(low: float) -> None:
-            if earlier_proven:
-                search.news.tell(position, None, _certain(low / unit))
-
+        target = search.model.tuple_positions[position].objective
+        slack = int(target.error / target.unit)
+        value, low, exactly, first = search.integers[position], bound, False, True
         turn = budget
 
+        def on_bound(proven: float) -> None:
+            nonlocal low
+            low = _certain(proven / unit)
+            if earlier_proven:
+                search.news.tell(position, None, low)
+
+        def closed() -> bool:
+            return not exactly and turn.seconds > _EXACTLY and low is not None and value - low <= slack
+
         def on_solution(objective: float) -> None:
+            nonlocal value
             if not encoding.squares:  # with secants missing, CP-SAT's own value is too good
                 value = round(objective / unit)
                 search.news.tell(position, value)
@@ -191,8 +220,11 @@ class CpsatEngine:
         while not search.enough(position, bound) and not budget.over:
             assert search.best is not None
             encoding.hint_from(CellValues(problem, search.best))
-            turn = budget.part(max(2.0, budget.remaining / 3) if encoding.squares else budget.remaining)
-            outcome = solve(encoding.bulk, search.request, turn, on_solution, on_bound, **_rounds(turn))
+            turn = budget.part(
+                max(2.0, budget.remaining / 3) if encoding.squares else _WHOLE if first else budget.remaining
+            )
+            unit = self._aim(search, encoding, position, bound)
+            outcome = solve(encoding.bulk, search.request, turn, on_solution, on_bound, closed, **_rounds(turn))
             budget.tick(max(1, round(turn.worked / DETERMINISTIC_SECOND / _ROUND)))
             if outcome.status == "INFEASIBLE":
                 _log.warning("CP-SAT called position %d infeasible although an answer is known: no bound", position)
@@ -203,8 +235,50 @@ class CpsatEngine:
                 bound = max(bound, min(outcome.bound + constant, search.integers[position]))
             if encoding.squares and outcome.values is not None:
                 self._refine(encoding, outcome)
-            elif not encoding.squares and (outcome.status == "OPTIMAL" or search.integers == before):
+            elif closed() and bound is not None:
+                if self._closed(search, position, bound):
+                    break
+                exactly = True
+            elif not encoding.squares and outcome.status == "OPTIMAL":
                 break
+            elif first and not encoding.squares and bound is not None:
+                bound = self._rule_out(search, encoding, position, budget, bound)
+                low, value = bound, search.integers[position]
+                if self._closed(search, position, bound):
+                    break
+            elif not encoding.squares and search.integers == before:
+                break
+            first = False
+        return bound
+
+    def _rule_out(self, search: Incumbent, encoding: Encoding, position: int, budget: Budget, bound: int) -> int:
+        """Ask for answers just above the bound; return the bound that this proves.
+
+        So low a ceiling leaves few placements, by their reduced costs: where CP-SAT cannot raise a bound as such, it
+        often can say that there is nothing so close to it. If there is something, it is better than what was known.
+        """
+        constant = _constant(encoding.objectives[position])
+        target = search.model.tuple_positions[position].objective
+        step, seconds = max(1, int(target.error / target.unit)), _QUESTION
+        while not budget.over and not self._closed(search, position, bound):
+            ceiling = min(bound + step, search.integers[position] - 1)
+            self._aim(search, encoding, position, bound, ceiling)
+            question = budget.part(seconds)
+            outcome = solve(encoding.bulk, replace(search.request, gap=0.0), question, **_rounds(question))
+            budget.tick(max(1, round(question.worked / DETERMINISTIC_SECOND / _ROUND)))
+            self._take(search, encoding, outcome, position)
+            if outcome.status == "INFEASIBLE":
+                bound = ceiling + 1
+            elif outcome.bound is not None:
+                bound = max(bound, min(outcome.bound + constant, search.integers[position]))
+            if outcome.status != "UNKNOWN":
+                step *= 2
+            elif seconds > _QUESTION_SHARE * budget.remaining:
+                break
+            elif step > 1:
+                step //= 2
+            else:
+                seconds *= _LONGER
         return bound
 
     def _refine(self, encoding: Encoding, outcome: Outcome) -> None:

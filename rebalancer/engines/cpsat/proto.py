@@ -142,10 +142,22 @@ class BulkModel:
             expression.coeffs.extend(coef)
             expression.offset = const
 
-    def minimize(self, var: IntArray, coef: IntArray, const: int = 0, unit: float = 1.0) -> None:
+    def minimize(
+        self,
+        var: IntArray,
+        coef: IntArray,
+        const: int = 0,
+        unit: float = 1.0,
+        within: tuple[int, int] | None = None,
+    ) -> None:
         """Set the objective to a linear form.
 
         What CP-SAT reports of it, and what its relative gap is taken of, is ``unit * (form + const)``.
+
+        Parameters
+        ----------
+        within : (int, int), optional
+            Only solutions whose form is between these, both included, are of interest.
         """
         self.proto.clear_objective()
         objective = self.proto.objective
@@ -153,6 +165,8 @@ class BulkModel:
         objective.coeffs.extend(coef)
         objective.offset = const
         objective.scaling_factor = unit
+        if within is not None:
+            objective.domain.extend((max(within[0], -INFINITE), min(within[1], INFINITE)))
 
     def hint(self, variables: NDArray[np.intp], values: IntArray) -> None:
         """Hint some variables, in place of earlier hints."""

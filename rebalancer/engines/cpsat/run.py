@@ -54,6 +54,7 @@ def solve(
     budget: Budget,
     on_solution: Callable[[float], None] | None = None,
     on_bound: Callable[[float], None] | None = None,
+    enough: Callable[[], bool] | None = None,
     **parameters: Any,
 ) -> Outcome:
     """Run CP-SAT until its budget is used up, or it is stopped.
@@ -65,6 +66,8 @@ def solve(
     on_solution, on_bound : callable
         Take the objective of each better solution, and each better bound, with the constant and unit of
         `BulkModel.minimize`. Called from other threads.
+    enough : callable
+        Asked now and then; the solve ends where it says so.
     parameters
         Any of CP-SAT's own, which win over the defaults here.
 
@@ -91,7 +94,7 @@ def solve(
             if on_solution is not None:
                 on_solution(self.objective_value)
 
-    status = solver.status_name(_watched(solver, bulk, Watch(), budget))
+    status = solver.status_name(_watched(solver, bulk, Watch(), budget, enough))
     if status == "MODEL_INVALID":
         raise InvalidModel(bulk.model.validate())
     response = solver.response_proto
@@ -127,8 +130,8 @@ def _settings(request: Request, budget: Budget) -> dict[str, Any]:
     return settings
 
 
-def _watched(solver: Any, bulk: BulkModel, callback: Any, budget: Budget) -> Any:
-    """Solve in a thread of its own, stopping when the budget's owner says so; return CP-SAT's status."""
+def _watched(solver: Any, bulk: BulkModel, callback: Any, budget: Budget, enough: Callable[[], bool] | None) -> Any:
+    """Solve in a thread of its own, stopping when the budget's owner or ``enough`` says so; return CP-SAT's status."""
     finished = threading.Event()
     failure: list[BaseException] = []
     statuses: list[Any] = []
@@ -148,7 +151,7 @@ def _watched(solver: Any, bulk: BulkModel, callback: Any, budget: Budget) -> Any
             finished.wait(_GLANCE)
         except KeyboardInterrupt:  # only where an engine is used by itself: `search` runs it in a thread
             budget.stop.set()
-        if budget.ended:
+        if budget.ended or (enough is not None and enough()):
             solver.stop_search()
     worker.join()
     if failure:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rebalancer.engines.local_search.forms import FAR, Column, Forms, Piece, Special, TooLargeForMoves, Way
 from rebalancer.engines.local_search.kernels import layout as at
-from rebalancer.engines.local_search.forms import FAR, Column, Forms, Piece, Special, Way
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Model, Product, Ratio, Reduce
 from rebalancer.model.evaluate import add_up
@@ -129,10 +129,7 @@ class Flattener:
             row[at.C_FLAT] = int(not len(inside) or bool((inside == inside[0]).all()))
             row[at.C_CONDITION] = row[at.C_ITEM_OF] if members.condition is None else self._maps.add(members.condition)
         records = _Records(column)
-        for word, bounds, pick, far in (
-            (at.C_LOW, column.low, np.maximum, -FAR),
-            (at.C_HIGH, column.high, np.minimum, FAR),
-        ):
+        for word, bounds, pick in ((at.C_LOW, column.low, np.maximum), (at.C_HIGH, column.high, np.minimum)):
             row[word] = -1
             if bounds:
                 whole = bounds[0]
@@ -166,7 +163,7 @@ class Flattener:
             group = keys // column.items
             first = self._words.add(np.ascontiguousarray(values))
             if first + values.size >= 2**31:
-                raise MemoryError("too many exceptional limits")
+                raise TooLargeForMoves(f"{len(keys)} exceptional limits")
             order = np.searchsorted(group, np.arange(column.groups + 1))
             item = self._maps.add((keys % column.items).astype(np.int32))
             pointers = np.concatenate([[item, first], order]).astype(np.int32)
@@ -193,6 +190,7 @@ class Flattener:
         else:
             row[at.P_COEF_WORD], row[at.P_COEF] = records.word(atom.coef)
         if way.keys is not None:
+            assert way.index is not None
             grid = Grid(column.groups, column.items, np.array([[-1]]), None, way.keys, way.index)
             row[at.P_INDEX_WORD] = records.word(grid, always=True)[0]
         row[at.P_GROUP], row[at.P_GROUP_MAP] = self._map(way, way.group)
@@ -231,10 +229,8 @@ class Flattener:
         target = targets(source.groups, source.items, cells.items, cells.group_map, cells.item_map)
         outputs = cells.groups * cells.items
         size = np.bincount(target[target >= 0], minlength=outputs)
-        if row[at.X_KIND] in (at.K_MAX, at.K_MIN):
-            length = 2 * np.maximum(1, size)  # a tournament: leaves are the second half
-        else:
-            length = size
+        # a tournament's leaves are its second half
+        length = 2 * np.maximum(1, size) if row[at.X_KIND] in (at.K_MAX, at.K_MIN) else size
         start = self._tree_length + np.concatenate([[0], np.cumsum(length)])
         self._tree_length = int(start[-1])
         order = np.argsort(target, kind="stable")
@@ -261,7 +257,7 @@ class Flattener:
     # -- objects ----------------------------------------------------------------------------------------------------
 
     def _size_hash_rows(self) -> IntArray:
-        """Return where the hash row of each group begins: twice as long as it can have entries, at most one per item."""
+        """Return where the hash row of each group begins: twice as long as its entries, at most one per item."""
         sizes = []
         for column, row in zip(self.forms.columns, self._columns, strict=True):
             if row[at.C_HASH] >= 0:

@@ -483,8 +483,8 @@ def _scaled(atom: Atom, coef: Grid, shape: tuple[int, int], wide: bool, inner: C
         scaled = apply(lambda c: c * own, *shape, coef)
         return Atom(atom.column, atom.stages, scaled, way)  # over the cells that it contributes to
     if way.spread:
-        own = apply(np.multiply, *shape, atom.coef, coef)
-        return Atom(atom.column, atom.stages, own, way)
+        product = apply(np.multiply, *shape, atom.coef, coef)
+        return Atom(atom.column, atom.stages, product, way)
     column = atom.column
     if factor is not None:
         return Atom(column, atom.stages, atom.coef.map(lambda v: v * factor), way)

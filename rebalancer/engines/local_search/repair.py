@@ -1,4 +1,4 @@
-"""From an assignment that breaks what must hold to one that does not: bounds get a price, and that alone is minimised."""
+"""From an assignment that breaks what must hold to one that does not: bounds get a price, which alone is minimised."""
 
 from __future__ import annotations
 

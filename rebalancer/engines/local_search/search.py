@@ -6,10 +6,12 @@ between any two. What the kernels know of the best answer is exact; the evaluato
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +19,28 @@ from numpy.typing import NDArray
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
-from rebalancer.engines.local_search.kernels.climb import anneal, descend, may_leave, return_home, sample, swap_down
 from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.kernels.climb import (
+    anneal,
+    descend,
+    may_leave,
+    return_home,
+    sample,
+    sampled_share,
+    swap_down,
+)
 from rebalancer.engines.local_search.kernels.heat import heat
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Flat
 from rebalancer.engines.local_search.kernels.slopes import compute
 from rebalancer.engines.local_search.kernels.trail import (
     M_BEST,
     M_NOW,
+    NEVER,
     T_BEST,
     T_LENGTH,
     T_POSITION,
     T_REACH,
+    T_RELAXED,
     T_ROOM,
     Trail,
     appraise,
@@ -37,7 +49,10 @@ from rebalancer.engines.local_search.kernels.trail import (
     new_trail,
     restart,
 )
+from rebalancer.engines.local_search.limits import Limits
 from rebalancer.model import Model
+
+_log = logging.getLogger(__name__)
 
 #: Destinations that greedy search looks at for an object, and partners for an exchange.
 _WIDTH, _PARTNERS = 32, 24
@@ -46,9 +61,16 @@ _WORTHWHILE = 0.02
 #: Seconds that one kernel call should take, and that pass between two answers that are handed over.
 _CALL, _SHARE = 0.05, 0.25
 #: A walk starts at some multiple of the median cost of moves that are no gain, and ends at this share of it. Three
-#: short walks try three multiples; two longer ones the best of these and a hotter one; the winner takes the rest.
+#: short walks try three multiples; two longer ones the best of these and a hotter one; the winner takes the rest: where
+#: limits are tight a long relaxed walk, and then one of the last of these multiples.
 _HEATS, _HOTTER, _COLD = (0.03, 0.3, 3.0), 4.0, 0.003
-_SHORT, _LONGER = 0.04, 0.12
+_SHORT, _LONGER, _LONGEST, _AFTER = 0.03, 0.08, 0.6, 0.3
+#: Limits on amounts are relaxed by this share at first, down to none at this share of a walk; what is beyond them costs
+#: this multiple of a typical move per typical object, and up to so many times more at the end. Only where fewer than
+#: this share of random moves are within the limits.
+_WIDER, _NARROW, _PRICE, _URGENT, _TIGHT = 0.05, 0.85, 50.0, 30.0, 0.6
+#: Rounds of mending what a relaxed walk leaves beyond its limits, steps of each, and how warm they are.
+_MENDING, _MENDING_STEPS, _WARM = 20, 100_000, 0.02
 #: Shares of exchanges, returns home and ejections that walks take in turn.
 _MIXES = ((0.4, 0.1, 0.4), (0.15, 0.1, 0.65), (0.2, 0.3, 0.4))
 #: What a step counts where the clock does not, in seconds.
@@ -92,38 +114,50 @@ class Pace:
             self.units = min(4 * self.units, max(1.0, units * _CALL / seconds))
 
 
+@dataclass(frozen=True)
+class Walk:
+    """One walk: how hot it starts, whether limits are relaxed at first, and its share of the time."""
+
+    multiple: float
+    relaxed: bool
+    share: float
+
+
 @dataclass
 class Walks:
-    """Decides how hot each walk is: longer walks can be hotter, and what that brings only trying tells.
+    """Decides what the next walk is like: longer walks can be hotter, and what that brings only trying tells.
 
     Parameters
     ----------
-    seconds : float
-        For all of them together.
+    tight : bool
+        Whether bounds forbid so many moves that relaxing them is worth a try.
     """
 
-    seconds: float
+    tight: bool
     ends: dict[float, float] = field(default_factory=dict)
     number: int = 0
+    _first: float = 0.0
 
-    def next(self) -> tuple[float, float, tuple[float, float, float]]:
-        """Return multiple, length in seconds and mix of the next walk."""
-        at = self.number
+    def next(self) -> Walk:
+        """Return the next walk."""
+        at = self.number - len(_HEATS)
         self.number += 1
-        mix = _MIXES[at % len(_MIXES)]
-        if at < len(_HEATS):
-            return _HEATS[at], _SHORT * self.seconds, mix
+        if at < 0:
+            return Walk(_HEATS[at], False, _SHORT)
         best = min(self.ends, key=lambda multiple: self.ends[multiple])
-        if at < len(_HEATS) + 2:
-            if at == len(_HEATS):
-                self.ends = {}
-                return best, _LONGER * self.seconds, mix
-            return best * _HOTTER, _LONGER * self.seconds, mix
-        return best, math.inf, mix
+        if at == 0:
+            self.ends = {}
+            self._first = best
+            return Walk(best, False, _LONGER)
+        if at == 1:
+            return Walk(self._first * _HOTTER, False, _LONGER)
+        if at == 2 and self.tight:
+            return Walk(2 * max(best, _HEATS[-1]), True, _LONGEST)
+        return Walk(_AFTER if self.tight and at == 3 else best, False, 1.0)
 
-    def learn(self, multiple: float, end: float) -> None:
-        """Note where a walk ended."""
-        self.ends[multiple] = end
+    def learn(self, walk: Walk, end: float) -> None:
+        """Note where a walk ended; infinity: nowhere that holds the bounds."""
+        self.ends[walk.multiple] = end
 
 
 class Searcher:
@@ -152,10 +186,13 @@ class Searcher:
         self.trail: Trail = new_trail(model.positions, seed, room=max(1 << 16, 2 * objects))
         self.rng = np.random.default_rng([seed, 1])
         self._handed = time.monotonic()
+        self._best: NDArray[np.int32] = self.flat.place.copy()
+        self._best_merit = math.inf
         self._containers = len(model.problem.containers)
         longest = max((column.items for column in self.flattener.forms.columns), default=1)
         compute(self.flat, np.ones(model.positions))
         self.trail.numbers[T_REACH] = self._containers + bool(may_leave(self.flat, self.trail, 200))
+        self._limits = Limits.of(self.flattener)
         self._heat, self._scratch = np.zeros(self._containers), np.zeros(longest)
 
     # -- the whole search -------------------------------------------------------------------------------------------
@@ -195,12 +232,18 @@ class Searcher:
 
     def _position(self, position: int, budget: Budget) -> None:
         self._greedy(position, budget)
-        walks = Walks(budget.remaining if math.isfinite(budget.remaining) else 60.0)
-        while not (budget.over or self._enough(position)):
+        whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
+        walks = Walks(self._tight())
+        for turn in count():
+            if budget.over or self._enough(position):
+                break
             self.join()
-            multiple, length, mix = walks.next()
-            self._walk(budget.part(min(length, walks.seconds)), multiple, mix)
-            walks.learn(multiple, self.merit)
+            walk = walks.next()
+            part = budget.part(walk.share * whole)
+            (self._relaxed if walk.relaxed else self._walk)(part, walk.multiple, _MIXES[turn % len(_MIXES)])
+            end = math.inf if self.flat.counts[N_BROKEN] else self.merit
+            walks.learn(walk, end)
+            _log.debug("%s: best %g, ended at %g", walk, self.trail.merits[M_BEST], end)
             self.rest()
             self._home(budget)
             self.hand_over()
@@ -266,27 +309,87 @@ class Searcher:
 
     # -- walks ------------------------------------------------------------------------------------------------------
 
-    def _walk(self, budget: Budget, multiple: float, mix: tuple[float, float, float]) -> None:
-        """Cool down over a budget."""
+    def _walk(
+        self,
+        budget: Budget,
+        multiple: float,
+        mix: tuple[float, float, float],
+        between: Callable[[float, float], None] | None = None,
+    ) -> float:
+        """Cool down over a budget; return the typical cost.
+
+        ``between`` is told the share done and the typical cost from time to time.
+        """
         costs = np.zeros(1_000)
         self.slopes()
         found = sample(self.flat, self.trail, costs)
         if not found:
             budget.spend(_STEP * 1_000)
-            return
+            return 0.0
         typical = float(np.median(costs[:found]))
-        hot = typical * multiple
-        cold = hot * _COLD
+        hot, cold = typical * multiple, typical * multiple * _COLD
         whole = budget.remaining
         pace = Pace(budget, 10_000)
-        while not budget.over and budget.remaining > 0:
+        while not budget.over:
             done = min(1.0, 1 - budget.remaining / whole) if math.isfinite(whole) else 0.5
+            if between is not None:
+                between(done, typical)
             now = hot * (cold / hot) ** done
             steps = pace.take()
             made = anneal(self.flat, self.trail, steps, now, now, *mix)
             pace.took(steps, max(1, made))
             self.hand_over(patient=True)
             self._clear_log(half=True)
+        return typical
+
+    def _tight(self) -> bool:
+        """Whether limits on amounts forbid a large share of all moves."""
+        costs = np.zeros(1_000)
+        free = sample(self.flat, self.trail, costs)
+        return bool(self._limits.words.size) and sampled_share(self.flat, self.trail, 2_000) < _TIGHT and free > 0
+
+    def _relaxed(self, budget: Budget, multiple: float, mix: tuple[float, float, float]) -> None:
+        """Walk with limits that are wider at first, and narrow down to what they are; mend what is then beyond them."""
+        self.harvest()
+        self.trail.numbers[T_LENGTH] = self.trail.numbers[T_BEST] = 0
+        self.trail.numbers[T_RELAXED] = 1
+        steps = [-1]
+
+        def narrow(done: float, typical: float) -> None:
+            step = int(50 * done)
+            if step == steps[0]:
+                return
+            steps[0] = step
+            self._limits.widen(self.flat, _WIDER * max(0.0, 1 - done / _NARROW))
+            urgency = 1 + _URGENT * max(0.0, done - _NARROW) / (1 - _NARROW)
+            self._limits.price(self.flat, _PRICE * typical * urgency)
+            appraise(self.flat, self.trail)
+
+        typical = self._walk(budget, multiple, mix, narrow)
+        self._limits.widen(self.flat, 0.0)
+        self._mend(budget, typical * _WARM, mix)
+        self.flat.penalty[:] = np.inf
+        self.trail.numbers[T_RELAXED] = self.trail.numbers[T_LENGTH] = 0
+        if self.flat.counts[N_BROKEN]:
+            self.trail.merits[M_BEST] = math.inf  # nothing of this walk counts
+            return
+        appraise(self.flat, self.trail)
+        if self.merit < self._best_merit:
+            restart(self.flat, self.trail)
+            self.hand_over()
+
+    def _mend(self, budget: Budget, temperature: float, mix: tuple[float, float, float]) -> None:
+        """Move what is still beyond its limits, at rising prices."""
+        finite = np.isfinite(self.flat.penalty)
+        for _ in range(_MENDING):
+            if not self.flat.counts[N_BROKEN] or budget.stop.is_set():
+                return
+            self.flat.penalty[finite] *= 1.4
+            appraise(self.flat, self.trail)
+            self.slopes()
+            steps = anneal(self.flat, self.trail, _MENDING_STEPS, temperature, temperature / 2, *mix)
+            budget.spend(steps * _STEP)
+            self.trail.numbers[T_LENGTH] = 0
 
     def rest(self) -> None:
         """Return to the best answer of this searcher."""
@@ -320,9 +423,6 @@ class Searcher:
 
     def harvest(self) -> None:
         """Write down the best answer of this searcher, if it is not written down yet."""
-        if not hasattr(self, "_best"):
-            self._best: NDArray[np.int32] = self.flat.place.copy()
-            self._best_merit = math.inf
         if self.trail.merits[M_BEST] < self._best_merit or self.trail.numbers[T_BEST]:
             best_place(self.flat, self.trail, self._best)
             self._best_merit = float(self.trail.merits[M_BEST])
@@ -339,6 +439,8 @@ class Searcher:
         """Offer the best answer; where ``patient``, only now and then."""
         now = time.monotonic()
         if patient and not self.incumbent.budget.deterministic and now - self._handed < _SHARE:
+            return
+        if self.trail.merits[M_BEST] >= NEVER:  # no answer yet that holds every bound
             return
         integers = tuple(self.trail.best.tolist())
         known = self.incumbent.integers

@@ -1,4 +1,4 @@
-"""What the kernels keep up to date is what the evaluator computes from scratch, for every spec and every kind of cell."""
+"""What the kernels keep up to date is what the evaluator computes from scratch, for every spec and kind of cell."""
 
 from __future__ import annotations
 

@@ -224,3 +224,15 @@ def may_leave(flat: Any, trail: Any, tries: int) -> bool:
         if f.place[o] < f.sizes[Z_CONTAINERS] and pair(f, o, f.sizes[Z_CONTAINERS], FORBIDDEN) < FORBIDDEN:
             return True
     return False
+
+
+@kernel
+def sampled_share(flat: Any, trail: Any, tries: int) -> float:
+    """Return the share of random moves that no bound of a tally forbids."""
+    f, t = pointers(flat), trail_pointers(trail)
+    allowed = 0
+    for _ in range(tries):
+        o, b = draw(t, f.sizes[Z_OBJECTS]), draw(t, f.sizes[Z_CONTAINERS])
+        if b == f.place[o] or pair(f, o, b, FORBIDDEN) < FORBIDDEN:
+            allowed += 1
+    return allowed / tries

@@ -2,48 +2,51 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
+import logging
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
-#: Where compiled kernels are kept; a folder of the user's cache otherwise.
-CACHE_VARIABLE = "REBALANCER_CACHE_DIR"
+from rebalancer.engines.local_search.kept import cache_folder, obstacle
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-@cache
-def cache_folder() -> Path:
-    """Return the folder of compiled kernels: one for each state of their sources, as kernels are made of each other."""
-    digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
-    return _cache_root() / f"kernels-{digest.hexdigest()[:16]}"
-
-
-def _cache_root() -> Path:
-    stated = os.environ.get(CACHE_VARIABLE)
-    if stated:
-        return Path(stated).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "rebalancer"
-
-
 def kernel(function: _F) -> _F:
     """Compile a function when it is first called, or load what an earlier process compiled."""
-    import numba
-
-    if not os.environ.get("NUMBA_CACHE_DIR"):
-        numba.config.CACHE_DIR = str(cache_folder())
-    compiled: _F = numba.njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)(function)
+    # The compiler's own types, where it has any, say nothing of what kernels take: to type checkers they are functions.
+    numba = _compiler()
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_folder())  # is looked at once, when the function is wrapped
+    try:
+        compiled: _F = numba.njit(nogil=True, cache=_keeps(), error_model="numpy", boundscheck=False)(function)
+    finally:
+        numba.config.CACHE_DIR = before
     return compiled
 
 
+def _compiler() -> Any:
+    import numba
+
+    return numba
+
+
+@cache
+def _keeps() -> bool:
+    reason = obstacle()
+    if reason is not None:
+        logging.getLogger(__name__).warning(
+            "kernels are compiled anew by every process: cannot write to '%s': %s",
+            cache_folder(),
+            reason.strerror or reason,
+        )
+    return reason is None
+
+
 def _pointer() -> Any:
-    from numba import types
     from numba.extending import intrinsic
+
+    types = _compiler().types
 
     @intrinsic
     def pointer(typing_context: Any, array: Any) -> Any:

@@ -13,7 +13,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_CLASS,
     C_CONDITION,
     C_EXCEPT,
-    C_FLAT,
     C_GROUPS,
     C_HASH,
     C_HIGH,

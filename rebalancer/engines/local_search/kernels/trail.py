@@ -20,8 +20,8 @@ from rebalancer.engines.local_search.kernels.layout import (
 from rebalancer.engines.local_search.kernels.propagate import fine, flush, integer, shift
 
 #: What is in ``numbers``.
-T_LENGTH, T_BEST, T_ROOM, T_POSITION, T_TRIED, T_KEPT, T_REFUSED, T_REACH = range(8)
-T_WIDTH = 8
+T_LENGTH, T_BEST, T_ROOM, T_POSITION, T_TRIED, T_KEPT, T_REFUSED, T_REACH, T_RELAXED = range(9)
+T_WIDTH = 9
 #: What is in ``merits``: of where the searcher stands, and of the best that it has seen.
 M_NOW, M_BEST = range(2)
 
@@ -33,6 +33,7 @@ class Trail(NamedTuple):
     """Arrays of one searcher.
 
     Moves are logged as (object, container it left); the first ``numbers[T_BEST]`` of them lead to the best answer.
+    While bounds are relaxed (``numbers[T_RELAXED]``) no answer counts.
     """
 
     random: Any  # uint64 (1,)
@@ -165,7 +166,7 @@ def judged(f: Any, t: Any, length: int, allowed: float) -> bool:
     t.merits[M_NOW] = after
     for q in range(position):
         t.marks[q] = integer(f, q)
-    if f.counts[N_BROKEN] == 0 and (better or after < t.merits[M_BEST]):
+    if f.counts[N_BROKEN] == 0 and not t.numbers[T_RELAXED] and (better or after < t.merits[M_BEST]):
         t.merits[M_BEST] = after
         t.numbers[T_BEST] = t.numbers[T_LENGTH]
         for q in range(f.sizes[Z_POSITIONS]):

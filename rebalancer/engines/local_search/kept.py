@@ -1,0 +1,83 @@
+"""Where compiled kernels are kept, and whether they are there. Needs no compiler."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import sys
+import tempfile
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+#: The folder of compiled kernels; that of the compiler or one of the user's cache otherwise.
+CACHE_VARIABLE = "REBALANCER_CACHE_DIR"
+
+_KERNELS = Path(__file__).parent / "kernels"
+#: Digits of a folder's name that tell where the kernels are installed, and what they are.
+_WHERE, _WHAT = 6, 10
+
+
+@cache
+def cache_folder() -> Path:
+    """Return the folder of these kernels.
+
+    There is one for each installation, each state of the sources, as kernels are made of each other, and whatever else
+    decides what they are compiled to.
+    """
+    where, digest = hashlib.sha256(str(_KERNELS).encode()), hashlib.sha256()
+    for source in sorted(_KERNELS.glob("*.py")):
+        digest.update(source.read_bytes())
+    for fact in (str(sys.implementation.cache_tag), version("numba"), version("llvmlite"), _processor()):
+        digest.update(fact.encode() + b"\0")
+    return cache_root() / f"kernels-{where.hexdigest()[:_WHERE]}{digest.hexdigest()[:_WHAT]}"
+
+
+def cache_root() -> Path:
+    """Return the folder that holds those of all versions."""
+    stated = os.environ.get(CACHE_VARIABLE) or os.environ.get("NUMBA_CACHE_DIR")
+    if stated:
+        return Path(stated).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "rebalancer"
+
+
+def _processor() -> str:
+    """Return what a processor can do, as far as that is told: code is compiled for it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+            return next((line for line in lines if line.startswith(("flags", "Features"))), platform.machine())
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+
+
+@cache
+def obstacle() -> OSError | None:
+    """Return why nothing can be kept in the folder; None where it can."""
+    try:
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=cache_folder()).close()
+    except OSError as error:
+        return error
+    return None
+
+
+def kept() -> frozenset[str]:
+    """Return the names of the kernels that are in the folder."""
+    return frozenset(path.name.split(".")[1].rpartition("-")[0] for path in cache_folder().glob("*/*.nbi"))
+
+
+def is_warm() -> bool:
+    """Return whether a search can start without compiling: whether the last kernel that it compiles is there."""
+    return "anneal" in kept()
+
+
+def outdated() -> list[Path]:
+    """Return the folders that older versions of this installation have left."""
+    own = cache_folder()
+    ours = re.compile(rf"{own.name[:-_WHAT]}[0-9a-f]{{{_WHAT}}}")
+    return [path for path in sorted(own.parent.glob("kernels-*")) if ours.fullmatch(path.name) and path != own]
+
+
+__all__ = ["CACHE_VARIABLE", "cache_folder", "cache_root", "is_warm", "kept", "obstacle", "outdated"]

@@ -1,0 +1,165 @@
+"""Local search as an engine: feasible, never worse than a feasible start, the same on every run where asked to be."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, Rebalancer, ToFreeSpec
+from rebalancer.engines.base import Progress, Request, Status
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search import forms
+from rebalancer.engines.local_search.engine import LocalSearchEngine
+from rebalancer.engines.local_search.kernels.climb import anneal
+from rebalancer.engines.local_search.kernels.trail import T_BEST, T_KEPT, T_LENGTH
+from rebalancer.engines.local_search.search import Searcher
+from rebalancer.model import Model
+from rebalancer.problem.errors import InputError
+from rebalancer.specs.registry import BUILT_IN
+from tests.engines.worlds import crowded, impossible
+from tests.property.problems import models_with
+
+ROOT = Path(__file__).parents[3]
+
+
+def counted(seconds: float, seed: int = 0) -> Request:
+    """Return a request for so much counted work."""
+    return Request(time_limit=seconds, deterministic=True, seed=seed)
+
+
+@pytest.mark.parametrize("key", sorted(BUILT_IN))
+@settings(max_examples=4)
+@given(data=st.data())
+def test_every_spec(key: str, data: st.DataObject) -> None:
+    model = data.draw(models_with(key))
+    answer = LocalSearchEngine().solve(model, counted(0.005))
+    start = model.evaluate(model.problem.initial)
+    if answer.assignment is None:
+        assert not start.feasible
+        return
+    score = model.evaluate(answer.assignment)
+    assert score.feasible
+    assert not start.feasible or score.integers <= start.integers
+    for value, bound in zip(score.integers, answer.bounds, strict=True):
+        assert bound is None or value >= bound
+        if bound != value:
+            break  # later bounds hold where earlier positions are at theirs
+
+
+def overfull(bears: int = 20) -> Model:
+    """28 tasks of size 2 on the first of four hosts."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": [f"t{n}" for n in range(28)], "h1": [], "h2": [], "h3": []})
+    solver.add_object_dimension("cpu", {}, default=2)
+    solver.add_container_dimension("cpu", {f"h{n}": bears for n in range(4)})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu"), name="fits", policy="HARD")
+    solver.add_goal(BalanceSpec(scope="host", dimension="cpu"))
+    return solver.model
+
+
+@pytest.mark.parametrize("bears", [20, 14])
+def test_a_broken_start_is_repaired(bears: int) -> None:
+    model = overfull(bears)  # 28 · 2 = 4 · 14: the second leaves no room at all
+    answer = LocalSearchEngine().solve(model, counted(2.0))
+    assert answer.assignment is not None
+    assert model.evaluate(answer.assignment).feasible
+    assert np.bincount(answer.assignment).tolist() == [7, 7, 7, 7]
+    assert answer.status is Status.OPTIMAL, "nothing is more even than even"
+
+
+def test_what_cannot_be_repaired_is_unknown() -> None:
+    answer = LocalSearchEngine().solve(impossible(), counted(0.05))
+    assert (answer.status, answer.assignment) == (Status.UNKNOWN, None)
+    assert answer.reason is not None
+    assert "'fits'" in answer.reason
+
+
+def test_earlier_positions_come_first() -> None:
+    """To free h0 all three of its tasks have to go; what the second position wants kept stays: the others."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a", "b", "c"], "h1": ["d", "e"], "h2": ["f"]})
+    solver.add_goal(ToFreeSpec(containers=["h0"]), tuple_pos=0)
+    solver.add_goal(MinimizeMovementSpec(scope="host", dimension="task_count"), tuple_pos=1)
+    model = solver.model
+    answer = LocalSearchEngine().solve(model, counted(0.05))
+    assert answer.assignment is not None
+    assert (answer.assignment[:3] > 0).all()
+    assert answer.assignment[3:].tolist() == [1, 1, 2]
+    assert model.evaluate(answer.assignment).objective[0] == 0
+
+
+def test_positions_get_better_in_order() -> None:
+    model = crowded(120, 6)
+    seen: list[Progress] = []
+    request = Request(time_limit=0.5, deterministic=True, on_progress=seen.append)
+    answer = LocalSearchEngine().solve(model, request)
+    assert answer.assignment is not None
+    score, start = model.evaluate(answer.assignment), model.evaluate(model.problem.initial)
+    assert score.feasible
+    assert score.integers[0] < start.integers[0] // 100
+    assert seen
+
+
+def test_a_stop_returns_the_best_so_far() -> None:
+    model = crowded(120, 6)
+    request = Request(time_limit=None, on_progress=lambda _: request.stop.set())
+    answer = LocalSearchEngine().solve(model, request)
+    assert answer.assignment is not None
+    assert model.evaluate(answer.assignment).feasible
+    assert request.stop.is_set()
+
+
+def fingerprint(seed: int = 0) -> str:
+    answer = LocalSearchEngine().solve(crowded(60, 6), counted(0.1, seed))
+    assert answer.assignment is not None
+    return hashlib.sha256(answer.assignment.tobytes()).hexdigest()
+
+
+def test_counted_work_gives_the_same_answer_in_every_process() -> None:
+    here = fingerprint()
+    assert fingerprint() == here
+    program = "from tests.engines.local_search.test_engine import fingerprint; print(fingerprint())"
+    for seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.stdout.strip() == here, done.stderr
+
+
+def test_the_log_leads_from_the_start_to_the_best_answer() -> None:
+    model = crowded(60, 6)
+    searcher = Searcher(model, Incumbent.of(model, counted(1.0)), 3)
+    searcher.turn_to(0)
+    start, (flat, trail) = searcher.flat.place.copy(), (searcher.flat, searcher.trail)
+    anneal(flat, trail, 20_000, 1e4, 1.0, 0.3, 0.1, 0.2)
+    length, best = int(trail.numbers[T_LENGTH]), int(trail.numbers[T_BEST])
+    assert trail.numbers[T_KEPT] > 0
+    assert 0 < best <= length
+    place = flat.place.copy()
+    at_best = place
+    for step in range(length - 1, -1, -1):
+        if step == best - 1:
+            at_best = place.copy()
+        assert place[trail.object[step]] != trail.source[step]
+        place[trail.object[step]] = trail.source[step]
+    assert np.array_equal(place, start)
+    assert model.evaluate(at_best).integers == tuple(trail.best.tolist())
+    searcher.hand_over()
+    found = searcher.incumbent.found
+    assert found is not None
+    assert np.array_equal(found.assignment, at_best)
+
+
+def test_cells_that_cannot_be_written_down_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forms, "MOST_CELLS", 0)
+    with pytest.raises(InputError, match=r"a table of .* which is too large; choose 'neighbourhood'"):
+        LocalSearchEngine().solve(overfull(), counted(0.1))

@@ -1,0 +1,134 @@
+"""Where nothing bends after the tallies, what scanning says of a move is what making it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.forms import Forms
+from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.layout import Flat, pointers
+from rebalancer.engines.local_search.kernels.propagate import flush, move, objective, shift
+from rebalancer.engines.local_search.kernels.scan import FORBIDDEN, block, pair, rotate
+from rebalancer.engines.local_search.kernels.slopes import compute
+from rebalancer.model import Function, Model
+from tests.engines.worlds import attracted
+from tests.property.problems import models_with
+
+#: Specs whose objective is most often a sum of functions of tallies.
+LINEAR = ("assignment_affinities", "capacity", "count_cost", "minimize_movement", "minimize_squares", "to_free")
+
+
+@kernel
+def pair_cost(flat: Any, o: int, b: int) -> float:
+    """Return what `pair` says."""
+    return float(pair(pointers(flat), o, b, FORBIDDEN))
+
+
+@kernel
+def rotate_cost(flat: Any, o: int, q: int, c: int) -> float:
+    """Return what `rotate` says."""
+    return float(rotate(pointers(flat), o, q, c, FORBIDDEN))
+
+
+@kernel
+def block_costs(flat: Any, o: int, to: Any, out: Any) -> None:
+    """Fill in what `block` says."""
+    block(pointers(flat), o, to, len(to), out, FORBIDDEN)
+
+
+@kernel
+def rotated(flat: Any, o: int, q: int, c: int) -> None:
+    """Put ``o`` where ``q`` is and ``q`` into ``c``."""
+    f = pointers(flat)
+    b = f.place[q]
+    shift(f, q, c)
+    shift(f, o, b)
+    flush(f)
+
+
+def linear(found: Forms) -> bool:
+    """Return whether only tallies bend, and only they have bounds."""
+    later = [column for column in found.columns if column.members is None]
+    return not found.specials and all(
+        not (column.low or column.high)
+        and all(stage.function is Function.ROUND for piece in column.pieces for stage in piece.atom.stages)
+        for column in later
+    )
+
+
+def change(flat: Flat, position: int, make: Callable[[], None]) -> tuple[float, int]:
+    """Return by how much a position and what is beyond bounds change."""
+    before, broken = objective(flat, position)[1], int(flat.broken.sum())
+    make()
+    return objective(flat, position)[1] - before, int(flat.broken.sum()) - broken
+
+
+def compare(model: Model, seed: int) -> None:
+    flattener = Flattener(model)
+    assume(linear(flattener.forms))
+    flat = flattener.at(model.problem.initial)
+    objects, containers = len(flat.place), len(model.problem.containers)
+    rng = np.random.default_rng(seed)
+    everywhere = np.arange(containers + 1, dtype=np.int32)
+    for turn in range(12):
+        position = turn % model.positions
+        worth = np.zeros(model.positions)
+        worth[position] = 1.0
+        compute(flat, worth)
+        o, q = (int(index) for index in rng.integers(objects, size=2))
+        to, c = (int(index) for index in rng.integers(containers + 1, size=2))
+        costs = np.zeros(len(everywhere))
+        block_costs(flat, o, everywhere, costs)
+        elsewhere = everywhere != flat.place[o]
+        singly = [pair_cost(flat, o, int(b)) for b in everywhere[elsewhere]]
+        near(costs[elsewhere], np.array(singly))
+        if turn % 2 and flat.place[o] != flat.place[q] and c != flat.place[q]:
+            cost = rotate_cost(flat, o, q, c)
+            agree(cost, *change(flat, position, lambda o=o, q=q, c=c: rotated(flat, o, q, c)))  # type: ignore[misc]
+        elif to != flat.place[o]:
+            agree(float(costs[to]), *change(flat, position, lambda o=o, to=to: move(flat, o, to)))  # type: ignore[misc]
+
+
+def agree(cost: float, difference: float, beyond: int) -> None:
+    if cost >= FORBIDDEN:
+        return  # some bound is gone further beyond; others may be kept better
+    assert beyond <= 0
+    near(np.array([cost]), np.array([difference]))
+
+
+def near(one: NDArray[np.float64], other: NDArray[np.float64]) -> None:
+    np.testing.assert_array_equal(one >= FORBIDDEN, other >= FORBIDDEN)
+    both = one < FORBIDDEN
+    np.testing.assert_allclose(one[both], other[both], rtol=1e-9, atol=1e-6)
+
+
+@pytest.mark.parametrize("key", LINEAR)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_costs_are_exact(key: str, data: st.DataObject) -> None:
+    compare(data.draw(models_with(key)), data.draw(st.integers(0, 2**20)))
+
+
+def test_what_is_forbidden_breaks_a_bound() -> None:
+    """Of 40 tasks on 6 hosts of room for 7 each, one move makes eight, which is forbidden; an exchange never is."""
+    model = attracted(40, 6)
+    flat = Flattener(model).at(model.problem.initial)
+    compute(flat, np.ones(1))
+    full = np.flatnonzero(np.bincount(model.problem.initial) == 7)
+    assert full.tolist() == [0, 1, 2, 3]
+    for o in range(40):
+        here = int(flat.place[o])
+        for b in range(6):
+            if b != here:
+                assert (pair_cost(flat, o, b) >= FORBIDDEN) == (b in full)
+        q = (o + 1) % 40
+        if flat.place[q] != here:
+            assert rotate_cost(flat, o, q, here) < FORBIDDEN

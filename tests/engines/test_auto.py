@@ -1,0 +1,89 @@
+"""The default engine never waits for a compiler where that is not worth it, nor for what cannot hold the model."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rebalancer.engines import auto
+from rebalancer.engines.base import Request
+from rebalancer.engines.budget import Budget
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.forms import TooLargeForMoves
+from rebalancer.model import Model
+from tests.engines.worlds import crowded
+
+ROOT = Path(__file__).parents[2]
+
+
+def names(budget: Budget, seeding: bool = False) -> list[str]:
+    return [searcher.__module__.split(".")[2] for searcher in auto.searchers(budget, seeding)]
+
+
+@pytest.mark.parametrize(
+    ("limit", "warm", "expected"),
+    [
+        (3.0, False, ["neighbourhood"]),
+        (3.0, True, ["local_search", "neighbourhood"]),
+        (300.0, False, ["local_search", "neighbourhood"]),
+        (None, False, ["local_search", "neighbourhood"]),
+    ],
+)
+def test_a_short_search_does_not_wait_for_a_compiler(
+    limit: float | None, warm: bool, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auto, "is_warm", lambda: warm)
+    assert names(Budget(limit)) == expected
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_what_is_kept_does_not_matter_where_runs_have_to_be_the_same(
+    warm: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auto, "is_warm", lambda: warm)
+    budget = Budget(3.0, deterministic=True)
+    assert names(budget) == ["local_search", "neighbourhood"]
+    assert names(budget, seeding=True) == ["neighbourhood"]
+
+
+def test_leaving_out_local_search_loads_no_compiler(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from rebalancer.engines.auto import searchers\n"
+        "from rebalancer.engines.budget import Budget\n"
+        "print(len(searchers(Budget(3.0))), 'numba' in sys.modules)"
+    )
+    environment = os.environ | {"REBALANCER_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["1", "False"], done.stderr
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_searcher_that_cannot_hold_the_model_is_left_out(workers: int, caplog: pytest.LogCaptureFixture) -> None:
+    model = crowded(24, 4)
+    request = Request(time_limit=60, workers=workers)
+    incumbent = Incumbent.of(model, request)
+    calls: list[str] = []
+
+    def too_small(model: Model, shared: Incumbent, budget: Budget, request: Request) -> None:
+        calls.append("too small")
+        raise TooLargeForMoves("7 groups × 8 items")
+
+    def able(model: Model, shared: Incumbent, budget: Budget, request: Request) -> None:
+        calls.append("able")
+        if len(calls) > 2 or workers == 2:
+            budget.reach()
+            shared.budget.reach()
+
+    with caplog.at_level(logging.INFO, "rebalancer"):
+        auto.together((too_small, able), incumbent, incumbent.budget, request)
+    assert calls.count("too small") == 1
+    assert calls.count("able") == (2 if workers == 1 else 1)
+    assert "local search is left out: it would need a table of 7 groups × 8 items" in caplog.text
