@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from rebalancer.problem import Fault, InputError, Path, to_fraction, unknown_name
-from rebalancer.specs.entries import Policy
+from rebalancer.specs.entries import InFlight, Policy
 
 
 def number(value: Any, field: str, path: Path) -> Fraction:
@@ -54,3 +54,18 @@ def policy(value: str | Policy, path: Path) -> Policy:
     if text not in Policy.__members__:
         raise InputError([unknown_name("policy", str(text), list(Policy.__members__), (*path, "policy"))])
     return Policy(text)
+
+
+def in_flight(value: str | InFlight | None, path: Path) -> InFlight | None:
+    """Return when a constraint must hold during a plan.
+
+    Raises
+    ------
+    InputError
+        There is no such moment.
+    """
+    text = value.value if isinstance(value, InFlight) else value
+    known = [moment.value for moment in InFlight]
+    if text is not None and text not in known:
+        raise InputError([unknown_name("moment", str(text), known, (*path, "in_flight"))])
+    return None if text is None else InFlight(text)

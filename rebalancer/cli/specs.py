@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +11,6 @@ from rebalancer.cli.options import common
 from rebalancer.problem.errors import Fault, InputError, nearest
 
 if TYPE_CHECKING:
-    from rebalancer.report.table import Table
     from rebalancer.specs.base import Spec
 
 
@@ -41,6 +38,7 @@ def _key(name: str) -> str:
     InputError
         There is no such spec.
     """
+    from rebalancer.dialects import registry as dialects
     from rebalancer.specs import registry
 
     key, known = registry.canonical_key(name), registry.keys()
@@ -49,6 +47,9 @@ def _key(name: str) -> str:
     missing = registry.unloadable().get(key)
     if missing is not None:
         raise InputError([Fault("unloadable-spec", f"there is no spec '{name}': {missing}", value=name)])
+    if key in dialects.BUILT_IN:
+        message = f"'{name}' is a language, not a spec: see `rebalance languages {key}`"
+        raise InputError([Fault("unknown-spec", message, value=name)])
     close = nearest(key, known)
     hint = f"; did you mean '{close}'?" if close else "; `rebalance specs` lists them"
     raise InputError([Fault("unknown-spec", f"unknown spec '{name}'{hint}", value=name, suggestion=close)])
@@ -61,23 +62,13 @@ def _list(as_json: bool) -> None:
     if as_json:
         faults.print_json({"specs": [_record(spec) for spec in specs]})
         return
-    from rich.console import Console
-
-    from rebalancer.report.table import draw, plain
-
-    console = Console(file=sys.stdout)
-    if console.is_terminal:
-        draw(_table(specs), console)
-    else:
-        click.echo(plain(_table(specs)), nl=False)
-
-
-def _table(specs: list[type[Spec]]) -> Table:
+    from rebalancer.cli.catalogue import put_table
     from rebalancer.report.table import Table
     from rebalancer.specs.pages import kinds, purpose
 
     rows = [(spec.key, kinds(spec), purpose(spec)) for spec in specs]
-    return Table(f"{len(rows)} specs; `rebalance specs NAME` explains one", ("spec", "use", "purpose"), rows)
+    title = f"{len(rows)} specs; `rebalance specs NAME` explains one, `rebalance languages` lists other schedulers'"
+    put_table(Table(title, ("spec", "use", "purpose"), rows))
 
 
 def _record(spec: type[Spec]) -> dict[str, Any]:
@@ -103,13 +94,6 @@ def _show(key: str, as_json: bool) -> None:
         spec = registry.get(key)
         faults.print_json({**_record(spec), "schema": spec_schema(spec), "page": text})
         return
-    from rich.console import Console
+    from rebalancer.cli.catalogue import put_page
 
-    from rebalancer.report.page import show
-
-    text = re.sub(r"\[([^]]+)\]\([^)]+\.md[^)]*\)", r"\1", text)  # no terminal follows links between our pages
-    console = Console(file=sys.stdout)
-    if console.is_terminal:
-        show(text, console)
-    else:
-        click.echo(text, nl=False)
+    put_page(text)

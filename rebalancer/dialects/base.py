@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from rebalancer.problem import UNPLACED, Fault, FaultList, InputError, Path, Problem
+from rebalancer.problem import UNPLACED, Fault, FaultList, InputError, Path, Problem, nearest
 from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.base import Spec, reference_faults
 from rebalancer.specs.fields import Part
@@ -120,6 +120,9 @@ class Dialect(Part):
     key: ClassVar[str] = ""
     sources: ClassVar[str] = ""
 
+    def other_faults(self, facts: Facts, faults: FaultList) -> None:
+        """Report what is wrong beside names that do not exist, which keep the rules from being read."""
+
     @abstractmethod
     def rules(self, facts: Facts, faults: FaultList) -> list[Rule]:
         """Return what the statement means on a problem.
@@ -176,6 +179,8 @@ def translate(statement: Dialect, facts: Facts) -> Translation:
         With everything that is wrong with the statement; paths start at its fields.
     """
     faults = FaultList(reference_faults(statement, cast("Spec", statement), facts.problem, ()))
+    if faults:
+        statement.other_faults(facts, faults)
     faults.raise_if_any()
     facts.warnings = []
     rules = statement.rules(facts, faults)
@@ -196,8 +201,19 @@ def parse(dialect: type[Dialect], problem: Problem, fields: Mapping[str, Any]) -
     try:
         statement = dialect.model_validate(dict(fields))
     except ValidationError as error:
-        raise InputError(
-            Fault("wrong-value", f"{dialect.key}: {part['msg']}", part["loc"], part.get("input"))
-            for part in error.errors(include_url=False)
-        ) from None
+        raise InputError(_field_fault(dialect, part) for part in error.errors(include_url=False)) from None
     return translate(statement, Facts(problem))
+
+
+def _field_fault(dialect: type[Dialect], error: Any) -> Fault:
+    """Return what is wrong with a field; of a field that does not exist, the nearest one that does."""
+    path, value = error["loc"], error.get("input")
+    where = ".".join(map(str, (dialect.key, *path[:-1])))
+    if error["type"] == "extra_forbidden":
+        name = str(path[-1])
+        close = nearest(name, dialect.model_fields) if len(path) == 1 else None
+        hint = f"; did you mean '{close}'?" if close else ""
+        return Fault("unknown-field", f"unknown field '{name}' of {where}{hint}", path, name, close)
+    if error["type"] == "missing":
+        return Fault("missing-field", f"missing field '{path[-1]}' of {where}", path[:-1], path[-1])
+    return Fault("wrong-value", f"{'.'.join(map(str, (dialect.key, *path)))}: {error['msg']}", path, value)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from rebalancer.dialects.base import Dialect, Rule, State, translate
 from rebalancer.dialects.facts import Facts
 from rebalancer.problem import Fault, FaultList, InputError, Path, Problem
-from rebalancer.specs.entries import IMPLICIT, Constraint, Goal, Policy
+from rebalancer.specs.entries import IMPLICIT, Constraint, Goal, InFlight, Policy
 from rebalancer.specs.placed import PlacedSpec
 
 
@@ -22,7 +22,7 @@ class Rules:
     statement : Dialect
     name : str, optional
         Its rules are called ``<name>: <rule>``; ``<key>#<n>`` stands in for a name.
-    policy, invalid_cost, invalid_state, tuple_pos_if_broken
+    policy, invalid_cost, invalid_state, tuple_pos_if_broken, in_flight
         Of the constraints that it makes, as for any constraint.
     weight, tuple_pos
         Of the goals that it makes, as for any goal.
@@ -39,6 +39,7 @@ class Rules:
     weight: Fraction = Fraction(1)
     tuple_pos: int = 0
     path: Path = field(default=(), compare=False)
+    in_flight: InFlight | None = None
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,7 @@ def _entries(rule: Rule, entry: Rules, name: str) -> tuple[list[Constraint], lis
             entry.invalid_state,
             entry.tuple_pos_if_broken,
             entry.path,
+            entry.in_flight,
         )
         for spec in rule.demands
     ]

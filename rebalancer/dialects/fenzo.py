@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from math import isclose
 from numbers import Real
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -90,6 +91,14 @@ class SoftConstraint(HardConstraint):
     )
 
 
+class AsSoftConstraint(Part):
+    """A constraint in the wrapping that makes it a wish: another way to write ``as_soft: true``."""
+
+    type: Literal["AsSoftConstraint"] = Field(description="The wrapping.")
+    of: HardConstraint = Field(description="The constraint in it.")
+    weight: Number = Field(1, description="Its share beside the other soft constraints.")
+
+
 class Fenzo(Dialect):
     """The constraints of some tasks of Fenzo.
 
@@ -104,9 +113,12 @@ class Fenzo(Dialect):
 
     tasks: Objects | None = Field(None, description="Whose constraints they are; left out: all objects.")
     hard: tuple[HardConstraint, ...] = Field((), description="Constraints that must hold.")
-    soft: tuple[Annotated[SoftConstraint, BeforeValidator(_unwrapped)], ...] = Field(
-        (), description="Constraints that should hold."
-    )
+    soft: tuple[
+        Annotated[
+            SoftConstraint, BeforeValidator(_unwrapped, json_schema_input_type=SoftConstraint | AsSoftConstraint)
+        ],
+        ...,
+    ] = Field((), description="Constraints that should hold.")
     soft_balance: Literal["documented", "implemented"] = Field(
         "documented", description="Score of a soft Balanced: by the average, or by what the code computes."
     )
@@ -172,6 +184,30 @@ def host_fitness(
     if calculator == 0:
         return None
     return 0.5 * (sum(soft) / len(soft) if soft else 1.0) + 0.35 * calculator + 0.15 * resource_sets
+
+
+def weighted_average(parts: list[tuple[float, float]]) -> float:
+    """Return the score of a calculator made of several ones.
+
+    Parameters
+    ----------
+    parts : list of (float, float)
+        Weight and score of each; the weights add up to 1.
+
+    Returns
+    -------
+    float
+        0 where any part scores 0.
+
+    Raises
+    ------
+    ValueError
+        The weights do not add up to 1.
+    """
+    total = sum(weight for weight, _ in parts)
+    if not isclose(total, 1.0):
+        raise ValueError(f"the weights of a weighted average add up to 1, not to {total:g}")
+    return 0.0 if any(score == 0 for _, score in parts) else sum(weight * score for weight, score in parts)
 
 
 class _Reader:
@@ -348,4 +384,4 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else "" if isinstance(value, Real | Mapping | list | tuple) else str(value)
 
 
-__all__ = ["Fenzo", "HardConstraint", "SoftConstraint", "host_fitness", "parse"]
+__all__ = ["Fenzo", "HardConstraint", "SoftConstraint", "host_fitness", "parse", "weighted_average"]

@@ -76,6 +76,10 @@ class Kubernetes(Dialect):
         {}, description="Labels of namespaces, for namespaceSelector: namespace: label: value."
     )
 
+    def other_faults(self, facts: Facts, faults: FaultList) -> None:
+        """Report what is wrong with labels and taints."""
+        faults.extend(cluster(facts).faults)
+
     def rules(self, facts: Facts, faults: FaultList) -> list[Rule]:
         """Return a rule per term."""
         known = cluster(facts)

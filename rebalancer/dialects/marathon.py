@@ -68,8 +68,12 @@ class Marathon(Dialect):
     )
     group_by: Literal["documented", "quota"] = Field("documented", description="Which generation of GROUP_BY.")
 
-    def rules(self, facts: Facts, faults: FaultList) -> list[Rule]:
-        """Return a rule per constraint, and the one about the local region."""
+    def other_faults(self, facts: Facts, faults: FaultList) -> None:
+        """Report what is wrong with the constraints."""
+        self._parsed(faults)
+
+    def _parsed(self, faults: FaultList) -> list[Constraint]:
+        """Return the constraints that are in order."""
         parsed = [
             constraint
             for position, words in enumerate(self.constraints)
@@ -77,6 +81,11 @@ class Marathon(Dialect):
         ]
         if self.group_by == "quota":
             faults.extend(map(_no_quota, (one for one in parsed if one.operator == "GROUP_BY" and not one.value)))
+        return parsed
+
+    def rules(self, facts: Facts, faults: FaultList) -> list[Rule]:
+        """Return a rule per constraint, and the one about the local region."""
+        parsed = self._parsed(faults)
         instances = self._instances(facts, faults)
         if faults:
             return []

@@ -218,7 +218,8 @@ class _Reader:
             fits = obj not in asking or tier(state, obj, container) is not None
             return None if fits else "none of the alternatives holds there"
 
-        return Rule(f"{title}: {shown(node)}", path, (spec,), (Preference(spec),), check=check, score=tier)
+        text = f"{title}: DELAYED_OR of {len(tiers)}"  # written out it would fill tables
+        return Rule(text, path, (spec,), (Preference(spec),), check=check, score=tier)
 
     # -- what a constraint means --------------------------------------------------------------------------------------
 

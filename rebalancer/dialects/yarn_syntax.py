@@ -15,12 +15,14 @@ The shell language::
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from rebalancer.problem import FaultList, Path, nearest, to_fraction
+
+_Read = TypeVar("_Read")
 
 NAMESPACES = ("self", "not-self", "all", "app-id", "app-tag")
 KEYWORDS = ("IN", "NOTIN", "CARDINALITY", "AND", "OR")
@@ -105,12 +107,35 @@ class Clause:
 
 
 class _Wrong(ValueError):
-    """A mistake in a text: what is wrong, the piece, and the piece that was probably meant."""
+    """A mistake in a text: what is wrong, the piece, and the piece that was probably meant; and further ones."""
 
     def __init__(self, message: str, piece: str, suggestion: str | None = None) -> None:
         super().__init__(message)
         self.piece = piece
         self.suggestion = suggestion
+        self.more: list[_Wrong] = []
+
+    def report(self, text: str, path: Path, faults: FaultList) -> None:
+        """Report everything that is wrong with a text, by its line where it has several."""
+        for one in (self, *self.more):
+            at = text.find(one.piece.strip())
+            line = (text.count("\n", 0, at),) if at >= 0 and "\n" in text else ()
+            faults.report("yarn-syntax", str(one), (*path, *line), one.piece, one.suggestion)
+
+
+def _each(read: Callable[[str], _Read], pieces: Iterable[str]) -> tuple[_Read, ...]:
+    """Read all pieces; what is wrong with any of them is raised as one."""
+    out: list[_Read] = []
+    wrong: list[_Wrong] = []
+    for piece in pieces:
+        try:
+            out.append(read(piece))
+        except _Wrong as one:
+            wrong += (one, *one.more)
+    if wrong:
+        wrong[0].more = wrong[1:]
+        raise wrong[0]
+    return tuple(out)
 
 
 # -- the shell language -----------------------------------------------------------------------------------------------
@@ -120,16 +145,10 @@ def parse_spec(text: str, path: Path, faults: FaultList) -> list[Clause]:
     """Return the clauses of a text in the shell language; what is wrong goes to ``faults``."""
     try:
         pieces = _split(text, ":")
+        return list(_each(lambda piece: _clause(piece, len(pieces) == 1), pieces))
     except _Wrong as wrong:
-        faults.report("yarn-syntax", str(wrong), path, wrong.piece)
+        wrong.report(text, path, faults)
         return []
-    clauses = []
-    for piece in pieces:
-        try:
-            clauses.append(_clause(piece, len(pieces) == 1))
-        except _Wrong as wrong:
-            faults.report("yarn-syntax", str(wrong), path, wrong.piece, wrong.suggestion)
-    return clauses
 
 
 def _clause(text: str, alone: bool) -> Clause:
@@ -157,7 +176,7 @@ def parse_expression(text: str, path: Path, faults: FaultList) -> Node | None:
     try:
         return _expression(text)
     except _Wrong as wrong:
-        faults.report("yarn-syntax", str(wrong), path, wrong.piece, wrong.suggestion)
+        wrong.report(text, path, faults)
         return None
 
 
@@ -165,8 +184,7 @@ def _expression(text: str) -> Node:
     text = text.strip()
     whole = re.fullmatch(r"(\w+)\s*\((.*)\)", text, re.DOTALL)
     if whole and whole[1].upper() in ("AND", "OR"):
-        parts = tuple(_expression(piece) for piece in _split(whole[2], ":"))
-        return Several(whole[1].upper(), parts)
+        return Several(whole[1].upper(), _each(_expression, _split(whole[2], ":")))
     words = [word.strip() for word in _split(text, ",")]
     keyword = words[0].upper()
     if keyword in ("IN", "NOTIN", "CARDINALITY"):
@@ -196,7 +214,7 @@ def _tags(keyword: str, words: list[str], text: str) -> Tags:
             raise _Wrong(f"the largest number {most} of '{text}' is below the least one, {least}", text)
     if not names:
         raise _Wrong(f"'{text}' names no allocation tag", text)
-    return Tags(words[0].lower(), tuple((_tag(name),) for name in names), least, most)
+    return Tags(words[0].lower(), tuple((tag,) for tag in _each(_tag, names)), least, most)
 
 
 def _tag(text: str) -> Tag:
@@ -268,15 +286,27 @@ def read_constraint(value: Any, path: Path, faults: FaultList) -> Node | None:
         return None
     found: dict[str, Any] = {}
     spelled: dict[str, str] = {}
+    strangers = 0
     for key, own in value.items():
         plain = re.sub(r"[-_ ]", "", str(key)).lower()
-        if plain not in _KEYS:
+        meant = _KEYS.get(plain)
+        if meant is None:
+            strangers += 1
             close = nearest(plain, _KEYS)
             hint = f"; did you mean '{close}'?" if close else ""
             faults.report("yarn-syntax", f"unknown field '{key}' of a constraint{hint}", (*path, key), key, close)
-            return None
-        found[_KEYS[plain]] = own
-        spelled[_KEYS[plain]] = str(key)
+            meant = _KEYS.get(close or "")  # read on, for what else is wrong
+        if meant is not None and meant not in found:
+            found[meant] = own
+            spelled[meant] = str(key)
+    if strangers and not found:
+        return None
+    node = _mapping(found, spelled, path, faults)
+    return None if strangers else node
+
+
+def _mapping(found: Mapping[str, Any], spelled: Mapping[str, str], path: Path, faults: FaultList) -> Node | None:
+    """Return a constraint given by its fields: what each is, and how it was spelled."""
     for operator in ("AND", "OR", "TIERS"):
         if operator in found:
             below = (*path, spelled[operator])
@@ -293,9 +323,8 @@ def _several(operator: str, parts: Any, path: Path, faults: FaultList) -> Node |
     if not isinstance(parts, list | tuple) or not parts:
         faults.report("yarn-syntax", "expected a list of constraints", path, parts)
         return None
+    before = len(faults)
     read = [read_constraint(part, (*path, position), faults) for position, part in enumerate(parts)]
-    if any(part is None for part in read):
-        return None
     costs = []
     for position, part in enumerate(parts):
         stated = part.get("cost") if isinstance(part, Mapping) else None
@@ -303,7 +332,8 @@ def _several(operator: str, parts: Any, path: Path, faults: FaultList) -> Node |
             costs.append(Fraction(position) if stated is None else to_fraction(stated))
         except ValueError as error:
             faults.report("yarn-syntax", f"cost: {error}", (*path, position, "cost"), stated)
-            return None
+    if len(faults) > before:
+        return None
     return Several(operator, tuple(part for part in read if part is not None), tuple(costs))
 
 
@@ -332,11 +362,18 @@ def _single(found: Mapping[str, Any], spelled: Mapping[str, str], path: Path, fa
             if number < 0 or number.denominator != 1:
                 message = f"expected a whole number, got '{found[bound]}'"
                 faults.report("yarn-syntax", message, (*path, spelled[bound]), found[bound])
-                return None
             bounds[bound] = int(number)
     least, most = bounds["min"], bounds["max"]
     if "target" in found:
-        return _target(str(found["target"]), scope, least, most, (*path, spelled["target"]), faults)
+        below = (*path, spelled["target"])
+        if not isinstance(found["target"], list | tuple):
+            return _target(str(found["target"]), scope, least, most, below, faults)
+        several = [
+            _target(str(one), scope, least, most, (*below, number), faults)
+            for number, one in enumerate(found["target"])
+        ]
+        parts = tuple(one for one in several if one is not None)
+        return Several("AND", parts) if parts and len(parts) == len(several) else None
     document = any("cardinality" in name.lower() for name in (spelled.get("min", ""), spelled.get("max", "")))
     if least is None and most is None:
         faults.report("yarn-syntax", "a constraint needs a target, or the least or largest number", path)
@@ -344,11 +381,9 @@ def _single(found: Mapping[str, Any], spelled: Mapping[str, str], path: Path, fa
     targets: list[tuple[Tag, ...]] = []
     for position, names in enumerate(found.get("targets", ())):
         try:
-            targets.append(tuple(map(_tag, [names] if isinstance(names, str) else names)))
+            targets.append(_each(_tag, [names] if isinstance(names, str) else names))
         except _Wrong as wrong:
-            below = (*path, spelled["targets"], position)
-            faults.report("yarn-syntax", str(wrong), below, wrong.piece, wrong.suggestion)
-            return None
+            wrong.report("", (*path, spelled["targets"], position), faults)
     return Tags(scope, tuple(targets), least or 0, most, True if document else None)
 
 
@@ -365,9 +400,9 @@ def _target(text: str, scope: str, least: int | None, most: int | None, path: Pa
         name = read[1].partition(":")[2].strip()
         return Attribute(name, () if names == ["ANY"] else tuple(names), negated)
     try:
-        tags = tuple(map(_tag, names))
+        tags = _each(_tag, names)
     except _Wrong as wrong:
-        faults.report("yarn-syntax", str(wrong), path, wrong.piece, wrong.suggestion)
+        wrong.report(text, path, faults)
         return None
     if least is not None or most is not None:
         return Tags(scope, (tags,), least or 0, most, True)

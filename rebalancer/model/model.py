@@ -35,7 +35,10 @@ class GoalCells:
 
 @dataclass(frozen=True, eq=False)
 class ConstraintCells:
-    """A compiled constraint: its components, and the policy that applies to them."""
+    """A compiled constraint: its components, and the policy that applies to them.
+
+    ``in_flight`` says when it must hold while a plan is carried out; None: as its cells suggest.
+    """
 
     name: str
     spec_key: str
@@ -45,6 +48,7 @@ class ConstraintCells:
     tuple_pos_if_broken: int
     components: tuple[Component, ...]
     implicit: bool = False
+    in_flight: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +231,9 @@ def _cell_table(problem: Problem, values: CellValues, component: Component, star
     names = problem.partitions[component.partition].groups if component.partition else component.group_names
     item_names = problem.scopes[component.scope].items if component.scope else None
     group_index = group
-    if component.group_index is not None:
-        group_index = component.group_index[group if cells.groups > 1 else item]
+    if component.group_index is not None:  # of each row, or of each cell where they are gathered to one row
+        by_row = len(component.group_index) == cells.groups
+        group_index = component.group_index[group if by_row else item]
     item_index = item if component.item_index is None else component.item_index[item]
 
     def label(known: Names | None, index: NDArray[Any]) -> NDArray[Any]:

@@ -44,6 +44,8 @@ class Document:
         Identity of each collection to its marks.
     faults : list of Fault
         What is wrong with the text itself.
+    blocks : dict of Mark to int
+        Texts written as blocks (``|``), by where they begin, to the column of their lines.
     renamed : dict
         Paths to the keys that were typed there, where a misspelt key is read as the one that was meant.
     """
@@ -52,6 +54,7 @@ class Document:
     root: Any
     marks: dict[int, Marks] = field(repr=False)
     faults: list[Fault]
+    blocks: dict[Mark, int] = field(default_factory=dict, repr=False)
     renamed: dict[Path, str] = field(default_factory=dict, repr=False)
 
     def place(self, path: Path, named: Any = None) -> Mark:
@@ -60,7 +63,7 @@ class Document:
         Parameters
         ----------
         path : tuple of str or int
-            Keys may be given in snake_case however they were typed.
+            Keys may be given in snake_case however they were typed. A number below a text is one of its lines.
         named : object
             The value that a fault complains about: where it is the last key itself, the key's own place is returned.
         """
@@ -68,6 +71,8 @@ class Document:
         for position, step in enumerate(path):
             marks = self.marks.get(id(value))
             if marks is None:
+                if isinstance(step, int) and mark in self.blocks:
+                    mark = (mark[0] + 1 + step, self.blocks[mark])
                 break
             if isinstance(value, list):
                 if isinstance(step, str) and step in value:

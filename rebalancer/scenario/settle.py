@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 MISSING = "\0missing"
 #: What is tried in the place of a value that is missing or wrong, so that the rest can be checked.
 _FILLINGS: tuple[Any, ...] = (PlainText(MISSING), PlainText("1"), [], {})
-_ROUNDS = 12
+_ROUNDS = 40
 
 
 @dataclass
@@ -277,29 +277,40 @@ class _Repair:
         return self.touched[keys]
 
     def _fill(self, loc: Path, model: type[BaseModel] | None, name: str) -> bool:
-        times = self._touch((*loc[:-1], name))
+        place = (*loc[:-1], name)
+        times = self._touch(place)
         parent = _at(self.data, loc[:-1])
-        if times > len(_FILLINGS) or not isinstance(parent, dict):
+        fillings = self._fillings(place, None)
+        if times > len(fillings) or not isinstance(parent, dict):
             return False
-        parent[name] = _FILLINGS[times - 1]
+        parent[name] = fillings[times - 1]
         return True
+
+    def _fillings(self, loc: Path, value: Any) -> tuple[Any, ...]:
+        """Return what is tried in the place of a value: of a few choices the one that was probably meant."""
+        choices = _choices(type_at(self.annotation, loc))
+        if not choices:
+            return _FILLINGS
+        meant = nearest(value, choices) if isinstance(value, str) else None
+        return (PlainText(meant or choices[0]), *_FILLINGS)
 
     def _take_out(self, loc: Path) -> bool:
         """Take the value at a place out; when that did not help before, what it is part of."""
         while loc:
             parent, step = _at(self.data, loc[:-1]), loc[-1]
             times = self._touch(loc)
-            if times > len(_FILLINGS):
+            fillings = self._fillings(loc, parent.get(step) if isinstance(parent, dict) else None)
+            if times > len(fillings):
                 loc = loc[:-1]
                 continue
             if isinstance(parent, dict) and step in parent:
                 model = model_at(self.annotation, loc[:-1])
                 if model is not None and _is_required(model, field_key(str(step))):
-                    parent[step] = _FILLINGS[times - 1]
+                    parent[step] = fillings[times - 1]
                 else:
                     del parent[step]
             elif isinstance(parent, list) and isinstance(step, int) and step < len(parent):
-                parent[step] = PlainText(f"{MISSING}{step}") if times == 1 else _FILLINGS[times - 1]
+                parent[step] = PlainText(f"{MISSING}{step}") if times == 1 else fillings[times - 1]
             return True
         return False
 
@@ -310,8 +321,11 @@ def _is_required(model: type[BaseModel], name: str) -> bool:
 
 
 def _choices(annotation: Any) -> list[str]:
+    """Return what an enumeration or literal may be; nothing for other types."""
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return [str(member.value) for member in annotation]
+    if get_origin(annotation) is not Literal:
+        return []
     return [str(choice.value if isinstance(choice, Enum) else choice) for choice in get_args(annotation)]
 
 

@@ -71,7 +71,13 @@ def read_yaml(data: bytes, file: str) -> Document:
         return Document(file, None, reader.marks, [*faults, syntax_fault(error, lines, file)])
     except _TooMuch:
         return Document(file, None, reader.marks, reader.faults)
-    return Document(file, reader.root, reader.marks, reader.faults)
+    return Document(file, reader.root, reader.marks, reader.faults, _columns(reader.blocks, lines))
+
+
+def _columns(blocks: list[Mark], lines: list[str]) -> dict[Mark, int]:
+    """Return the column in which the lines of each block begin."""
+    first = ((mark, next(filter(str.strip, lines[mark[0] :]), "")) for mark in blocks)
+    return {mark: len(line) - len(line.lstrip()) + 1 for mark, line in first}
 
 
 def line_and_column(text: str, position: int) -> tuple[int, int]:
@@ -120,6 +126,7 @@ class _Reader:
         self.root: Any = None
         self.marks: dict[int, Marks] = {}
         self.faults: list[Fault] = []
+        self.blocks: list[Mark] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._open_anchors: set[str] = set()
         self._stack: list[_Frame] = []
@@ -145,6 +152,8 @@ class _Reader:
                         text = event.value
                         if not event.implicit[0]:
                             value: Any = text
+                            if event.style == "|":
+                                self.blocks.append(mark)
                         elif text in NULLS:
                             value = None
                         else:

@@ -46,10 +46,13 @@ class Spec(Part):
         Name in YAML, such as ``group_count``.
     no_effect : tuple of str
         Fields that are accepted for compatibility and do nothing; `check` lists them where they are set.
+    in_flight : str or None
+        When a constraint must hold during a plan, unless it is stated; None: as the kind of its cells suggests.
     """
 
     key: ClassVar[str] = ""
     no_effect: ClassVar[tuple[str, ...]] = ()
+    in_flight: ClassVar[str | None] = None
 
     name: Name | None = Field(None, description="Name in results and messages; may stand beside the spec instead.")
 
@@ -125,7 +128,7 @@ def reference_faults(part: Part, spec: Spec, problem: Problem, path: Path) -> It
         if value is None:
             continue
         where = (*path, field)
-        for rule in info.metadata:
+        for rule in (*info.metadata, *_marks(_without_none(info.annotation))):  # pydantic leaves those of `X | None`
             if isinstance(rule, Ref):
                 yield from _ref_faults(rule, value, part, spec, problem, where)
             elif isinstance(rule, LimitRule):

@@ -29,6 +29,7 @@ def compile_model(problem: Problem, goals: Sequence[Goal], constraints: Sequence
             entry.invalid_state,
             entry.tuple_pos_if_broken,
             tuple(entry.spec.components(builder)),
+            in_flight=entry.spec.in_flight if entry.in_flight is None else entry.in_flight.value,
         )
         for entry in named_constraints
     ]
@@ -43,6 +44,7 @@ def compile_model(problem: Problem, goals: Sequence[Goal], constraints: Sequence
                 0,
                 tuple(PlacedSpec().components(builder)),
                 True,
+                PlacedSpec.in_flight,
             )
         )
     minimised = [

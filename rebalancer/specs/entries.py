@@ -21,6 +21,14 @@ class Policy(str, Enum):
     SOFT = "SOFT"
 
 
+class InFlight(str, Enum):
+    """When a constraint must hold while a plan is carried out."""
+
+    ALWAYS = "always"  # with the objects in flight counted where that is worse
+    BETWEEN_WAVES = "between_waves"
+    AT_END = "at_end"
+
+
 @dataclass(frozen=True)
 class Goal:
     """A spec to minimise."""
@@ -34,7 +42,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A spec to hold."""
+    """A spec to hold. Without ``in_flight``, the kind of its cells says when it must hold during a plan."""
 
     spec: Spec
     name: str | None = None
@@ -43,6 +51,7 @@ class Constraint:
     invalid_state: Fraction = Fraction(10000)
     tuple_pos_if_broken: int = 0
     path: Path = field(default=(), compare=False)
+    in_flight: InFlight | None = None
 
 
 def named(goals: list[Goal], constraints: list[Constraint]) -> tuple[list[Goal], list[Constraint]]:

@@ -29,6 +29,7 @@ class PlacedSpec(Spec):
     """
 
     key: ClassVar[str] = "placed"
+    in_flight: ClassVar[str | None] = "between_waves"  # whatever moves is in no container for a while
 
     objects: tuple[ObjectName, ...] | None = Field(
         None,

@@ -50,21 +50,31 @@ class Selection(Part):
         return self
 
     def members(self, problem: Problem) -> IntArray:
-        """Return the indices of the selected objects, ascending."""
+        """Return the indices of the selected objects, ascending.
+
+        Names that do not exist select nothing; that they do not is said where the spec is checked.
+        """
         chosen = np.zeros(len(problem.objects), bool)
         if self.objects is None and self.groups is None:
             chosen[:] = True
-        chosen[problem.objects.lookup(list(self.objects or ()))] = True
+        chosen[_known(problem.objects, self.objects or ())] = True
         chosen[self._grouped(problem, self.groups or ())] = True
-        chosen[problem.objects.lookup(list(self.excluding))] = False
+        chosen[_known(problem.objects, self.excluding)] = False
         chosen[self._grouped(problem, self.excluding_groups)] = False
         return np.flatnonzero(chosen)
 
     def _grouped(self, problem: Problem, names: Sequence[str]) -> NDArray[Any]:
-        if self.partition_name is None or not names:
+        partition = problem.partitions.get(self.partition_name or "")
+        groups = [] if partition is None else _known(partition.groups, names).tolist()
+        if partition is None or not groups:
             return np.empty(0, np.int64)
-        partition = problem.partitions[self.partition_name]
-        return np.concatenate([partition.members(group) for group in partition.groups.lookup(list(names)).tolist()])
+        return np.concatenate([partition.members(group) for group in groups])
+
+
+def _known(names: Names, wanted: Sequence[str]) -> IntArray:
+    """Return the indices of those names that exist."""
+    found = names.lookup(list(wanted))
+    return found[found >= 0]
 
 
 def _listed(value: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rebalancer import InputError
-from rebalancer.dialects.fenzo import Fenzo, host_fitness, parse
+from rebalancer.dialects.fenzo import Fenzo, host_fitness, parse, weighted_average
 from tests.dialects.problems import goes, holds, solver_of, where
 
 GROUPS = {color: {"group": color} for color in ("red", "green", "blue")}
@@ -83,6 +83,13 @@ def test_mixing_scores() -> None:
     assert host_fitness([1.0, 0.0], 0.5) == pytest.approx(0.5)
     assert host_fitness([1.0], 1.0, "implemented", resource_sets=1.0) == pytest.approx(1.0)
     assert host_fitness([1.0], 0.0, "implemented") is None
+
+
+def test_a_weighted_average_is_nothing_where_a_part_is() -> None:
+    assert weighted_average([(0.5, 0.5), (0.5, 1.0)]) == pytest.approx(0.75)
+    assert weighted_average([(0.9, 1.0), (0.1, 0.0)]) == 0.0
+    with pytest.raises(ValueError, match=r"add up to 1, not to 0\.8"):
+        weighted_average([(0.5, 1.0), (0.3, 1.0)])
 
 
 def test_mistakes() -> None:

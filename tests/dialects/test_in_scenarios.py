@@ -131,3 +131,95 @@ def test_preferences_take_the_weight_and_position_beside_them(tmp_path: Path) ->
     goals = Rebalancer.from_yaml(written(tmp_path, MIXED.replace("goals:\n", f"{soft}goals:\n"))).evaluate().goals
     row = goals.set_index("name").loc["fenzo#1: soft HostAttrValue rack_id b"]
     assert (row["weight"], row["tuple_pos"], row["initial"]) == (3.0, 2, 1.0)
+
+
+MISTAKES = """\
+object: task
+container: host
+assignment: {h1: [web-0], h2: [pong], h3: []}
+attributes:
+  task: {web-0: {app: /web, tags: [web]}, pong: {tags: [pong]}}
+constraints:
+  - kubernetes:
+      pods: [webb-0]
+      spec:
+        affinity:
+          nodeAffinity:
+            requiredDuringSchedulingIgnoredDuringExecution:
+              nodeSelectorTerms:
+                - matchExpresions: [{key: disk, operator: Inn, values: [ssd]}]
+  - marathon:
+      objects: [web-1]
+      constraints: [[hostname, UNIQ], [hostname, MAX_PER, x]]
+      group_by: docmented
+  - fenzo:
+      tasks: [web-2]
+      hard: [{type: ExclusiveHostConstrant}]
+  - firmament:
+      flow:
+        - {construct: xor, tasks: [png], r: 1, scope: rack}
+        - {construct: gang, tasks: [pong], minimum: x}
+  - yarn:
+      map:
+        - sourceTags: [web]
+          constraint: {scop: node, max: many, target: tag IN a}
+        - sourceTags: [web]
+          constraint: "AND(INN,NODE,a:IN,NOD,a)"
+"""
+
+
+def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
+    """A wrong field, however deep, hides neither the names nor the texts beside it."""
+    file = written(tmp_path, MISTAKES)
+    with pytest.raises(InputError) as caught:
+        Rebalancer.from_yaml(file)
+    lines = file.read_text().splitlines()
+    found = [(lines[int(fault.line or 0) - 1][int(fault.column or 0) - 1 :]) for fault in caught.value.faults]
+    expected = (
+        "webb-0",
+        "matchExpresions",
+        "Inn",
+        "web-1",
+        "UNIQ",
+        "x]]",
+        "docmented",
+        "web-2",
+        "ExclusiveHostConstrant",
+        "png",
+        "rack}",
+        "x}",
+        "scop",
+        "many",
+        "tag IN a",
+        '"AND',
+        '"AND',
+    )
+    assert len(found) == len(expected)
+    assert all(text.startswith(word) for text, word in zip(found, expected, strict=True))
+
+
+def test_a_mistake_in_a_pasted_text_has_the_line_of_that_text(tmp_path: Path) -> None:
+    text = """\
+object: unit
+container: machine
+assignment: {m1: [a.service, b.service]}
+attributes: {unit: {a.service: {tags: [a]}}}
+constraints:
+  - fleet:
+      units:
+        a.service: |
+          [X-Fleet]
+          # not beside the other one
+
+          Conflict=b.service
+  - yarn:
+      spec: |
+        a(1),NOTIN,NODE,a
+        :b(1),NOTIM,NODE,a
+"""
+    with pytest.raises(InputError) as caught:
+        Rebalancer.from_yaml(written(tmp_path, text))
+    assert [(fault.line, fault.column, fault.suggestion) for fault in caught.value.faults] == [
+        (12, 11, "Conflicts"),
+        (16, 9, "NOTIN"),
+    ]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rebalancer import InputError
+from rebalancer import InputError, Rebalancer
 from rebalancer.dialects.java_regex import compile_java
 from rebalancer.dialects.marathon import Marathon, parse
 from rebalancer.dialects.mesos import printed
@@ -210,3 +210,14 @@ def test_a_misspelt_attribute_is_a_warning() -> None:
 def test_a_quota_needs_a_number() -> None:
     with pytest.raises(InputError, match="quota"):
         parse(three([]).problem, app="/app", constraints=[["rack_id", "GROUP_BY"]], group_by="quota")
+
+
+def test_fields_that_do_not_exist_in_python() -> None:
+    solver = Rebalancer()
+    solver.set_assignment({"h1": ["web"]})
+    with pytest.raises(InputError) as caught:
+        parse(solver.problem, app="/web", constraint=[["hostname", "UNIQUE"]])
+    assert [(fault.code, fault.suggestion) for fault in caught.value.faults] == [
+        ("missing-field", None),
+        ("unknown-field", "constraints"),
+    ]

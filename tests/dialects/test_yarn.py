@@ -147,6 +147,14 @@ def test_storm_of_one_application_next_to_hbase_of_another() -> None:
     assert goes(solver, "new") == ["n1"]
 
 
+def test_of_several_targets_all_have_to_hold() -> None:
+    """The document's example of a list: a partition, some hosts, and not an attribute's value."""
+    listed = ["node-attribute:rack IN r1", "node-attribute:host IN n1,n2,n3", "node-attribute:fault_domain NOT_IN fd1"]
+    assert goes(asked({"target": listed, "scope": "host"}, {}), "w0") == ["n2"]
+    with pytest.raises(InputError, match="node-attribute:name IN value"):
+        asked({"target": [*listed, "rack IN r1"]}, {}).evaluate()
+
+
 def test_storm_in_a_rack_with_three_region_servers() -> None:
     constraint = {"target": 'allocation-tag IN "hbase-rs"', "scope": "rack", "min-cardinality": 3}
     running = {f"rs{n}": ("hbase-rs", node) for n, node in enumerate(("n1", "n1", "n2", "n3"))}

@@ -197,7 +197,8 @@ def _scenario(
             f"  - kubernetes: {{pods: {{partition: template, groups: [{_json(name)}]}}{fixed},\n"
             f"                 spec: {spec}}}\n    name: {_json(name)}\n"
         )
-    yield "\ngoals:\n  - minimize_movement: {scope: node, dimension: pod_count}\n    name: moves\n    tuple_pos: 1\n"
+    yield "\ngoals:\n  - minimize_movement: {scope: node, dimension: pod_count, do_not_normalize: true}\n"
+    yield "    name: moves\n    tuple_pos: 1\n"
 
 
 def _title(budget: Budget) -> str:
