@@ -14,9 +14,11 @@ from rebalancer.model.param import Param, rational_gcd
 from rebalancer.model.units import (
     COEFFICIENT_BITS,
     EXACT_LIMIT,
+    LARGEST_SCALED_LIMIT,
     ROUNDED_LIMIT,
     SCALAR_LIMIT,
     SCALED_LIMIT,
+    SCALED_UNIT,
     SQUARE_LIMIT,
     SQUARED_LIMIT,
     Amount,
@@ -82,7 +84,10 @@ class Formulas:
             return [x // divisor + cells.groups * cells.items]
         if cells.function is Function.MOD:
             return [x if cells.x_low >= 0 else cells.groups * cells.items * cells.largest]
-        return [x if divisor == 1 else 2 * x // divisor]  # rounding to the nearest at most doubles
+        if divisor == 1:
+            return [x]
+        # rounding to the nearest at most doubles, and adds at most a half to every cell
+        return [2 * x // divisor, x // divisor + (cells.groups * cells.items + 1) // 2 + 1]
 
     def linear(self, terms: Sequence[tuple[Cells, Amount]], const: Amount = 0, *, limit: int = EXACT_LIMIT) -> Cells:
         """Return ``Σ coefficient · cells + const``; shapes of length 1 are repeated. ``limit`` bounds the integers."""
@@ -188,7 +193,8 @@ class Formulas:
         coefficient, however different the cells' ranges are.
         """
         given = [(self.rounded(cells, SCALAR_LIMIT), coef) for cells, coef in given]
-        unit = Fraction(2) ** (math.ceil(log2(size_of(given, offset))) - SCALED_LIMIT.bit_length() + 1)
+        size = Fraction(2) ** math.ceil(log2(size_of(given, offset)))
+        unit = min(size / SCALED_LIMIT, max(size / LARGEST_SCALED_LIMIT, SCALED_UNIT))
         error, terms = unit + offset.slack, []
         for cells, coef in given:
             factor = coef.unit * int(coef.grid.table[0, 0])

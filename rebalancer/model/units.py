@@ -18,9 +18,12 @@ EXACT_LIMIT = 2**52
 ROUNDED_LIMIT = 2**40
 #: Where coefficients have to be rounded, they keep at least this many bits.
 COEFFICIENT_BITS = 20
-#: Single cells of different units are first cut to the first of these, and added up in a unit in which they stay below
-#: the second.
-SCALAR_LIMIT, SCALED_LIMIT = 2**36, 2**44
+#: Single cells of different units are first cut to this …
+SCALAR_LIMIT = 2**40
+#: … and added up in a unit in which they stay below the first of these; below the second, where the unit is coarser
+#: than `SCALED_UNIT`: finer ones than that only make proofs longer.
+SCALED_LIMIT, LARGEST_SCALED_LIMIT = 2**44, 2**52
+SCALED_UNIT = Fraction(1, 2**26)
 #: What is squared stays below the first, its square below the second.
 SQUARED_LIMIT = 2**28
 SQUARE_LIMIT = 2**46

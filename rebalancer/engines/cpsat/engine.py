@@ -28,7 +28,7 @@ from rebalancer.model.evaluate import linear_form
 _log = logging.getLogger(__name__)
 
 #: The tie-break (fewest moves) may take this share of the time that the proofs took, and at least a second.
-_TIE_BREAK_SHARE = 0.5
+_TIE_BREAK_SHARE = 0.2
 #: Models with more candidate placements than the first are improved part by part before the whole is tried, for at
 #: most this share of the time; with more than the second, where the whole has little hope, for most of it.
 _SMALL, _IMPROVING_SHARE = 1_000, 0.5
@@ -43,7 +43,7 @@ _EXACTLY = 2.0
 #: the next one is where there was no reply, and the share of the time that one question may take.
 _WHOLE, _QUESTION, _LONGER, _QUESTION_SHARE = 4.0, 2.0, 1.5, 0.25
 #: Rounds without gain after which improving part by part gives up, and the whole model is tried.
-_PATIENCE = 60
+_PATIENCE = 40
 
 
 class CpsatEngine:
@@ -264,7 +264,9 @@ class CpsatEngine:
             ceiling = min(bound + step, search.integers[position] - 1)
             self._aim(search, encoding, position, bound, ceiling)
             question = budget.part(seconds)
-            outcome = solve(encoding.bulk, replace(search.request, gap=0.0), question, **_rounds(question))
+            outcome = solve(
+                encoding.bulk, replace(search.request, gap=0.0), question, None, None, None, **_rounds(question)
+            )
             budget.tick(max(1, round(question.worked / DETERMINISTIC_SECOND / _ROUND)))
             self._take(search, encoding, outcome, position)
             if outcome.status == "INFEASIBLE":

@@ -22,6 +22,9 @@ DENSE_CELLS = 1_000_000
 #: Records of at most this many words are written down cell by cell.
 DENSE_WORDS = 4_000_000
 
+#: Groups of more objects are not moved as a whole; of groups of one kind, no more than so many.
+LARGEST_TEAM, MOST_TEAMS = 64, 50_000
+
 _FUNCTIONS = {
     Function.IDENTITY: at.F_IDENTITY,
     Function.HINGE: at.F_HINGE,
@@ -324,6 +327,24 @@ class Flattener:
                     worth[column.index] = worth.get(column.index, 0.0) + factor
         self._head = np.array(head, np.int64).reshape(-1, 2)
         self._head_weight = np.array(weight, np.float64)
+
+    def teams(self) -> tuple[IntArray, NDArray[np.int32]]:
+        """Return the groups that tallies count, as starts and members: those of some objects, but not of very many."""
+        sets: dict[bytes, NDArray[np.int32]] = {}
+        for column in self.forms.columns:
+            members = column.members
+            if members is None or column.groups == 1:
+                continue
+            order = np.argsort(members.group, kind="stable")
+            cuts = np.searchsorted(members.group[order], np.arange(column.groups + 1))
+            size = np.diff(cuts)
+            fitting = np.flatnonzero((size >= 2) & (size <= LARGEST_TEAM))
+            for group in fitting[:MOST_TEAMS].tolist():
+                team = np.sort(members.member[order[cuts[group] : cuts[group + 1]]]).astype(np.int32)
+                sets.setdefault(team.tobytes(), team)
+        teams = list(sets.values())
+        starts = np.concatenate([[0], np.cumsum([len(team) for team in teams])]).astype(np.int64)
+        return starts, np.concatenate(teams) if teams else np.zeros(0, np.int32)
 
     # -- all together -----------------------------------------------------------------------------------------------
 

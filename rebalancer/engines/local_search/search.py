@@ -24,6 +24,7 @@ from rebalancer.engines.local_search.kernels.climb import (
     anneal,
     descend,
     may_leave,
+    move_teams,
     return_home,
     sample,
     sampled_share,
@@ -37,6 +38,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     M_NOW,
     NEVER,
     T_BEST,
+    T_BLIND,
     T_LENGTH,
     T_POSITION,
     T_REACH,
@@ -54,16 +56,20 @@ from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
 
-#: Destinations that greedy search looks at for an object, and partners for an exchange.
-_WIDTH, _PARTNERS = 32, 24
+#: Destinations that greedy search looks at for an object, in its first round and later, and partners for an exchange.
+_GLANCE, _WIDTH, _PARTNERS = 8, 32, 24
 #: Greedy search goes on while a round gains this share of what is left above the best bound known …
 _WORTHWHILE = 0.02
+#: Per cent of moves that are tried against their slopes in problems of few objects, and how many are few.
+_BLIND, _FEW = 20, 500
+#: How often each group is tried as a whole, and the most tries.
+_TEAMS, _MOST_TEAMS = 20, 20_000
 #: Seconds that one kernel call should take, and that pass between two answers that are handed over.
 _CALL, _SHARE = 0.05, 0.25
 #: A walk starts at some multiple of the median cost of moves that are no gain, and ends at this share of it. Three
 #: short walks try three multiples; two longer ones the best of these and a hotter one; the winner takes the rest: where
 #: limits are tight a long relaxed walk, and then one of the last of these multiples.
-_HEATS, _HOTTER, _COLD = (0.03, 0.3, 3.0), 4.0, 0.003
+_HEATS, _HOTTER, _COLD = (0.01, 0.1, 3.0), 4.0, 0.003
 _SHORT, _LONGER, _LONGEST, _AFTER = 0.03, 0.08, 0.6, 0.3
 #: Limits on amounts are relaxed by this share at first, down to none at this share of a walk; what is beyond them costs
 #: this multiple of a typical move per typical object, and up to so many times more at the end. Only where fewer than
@@ -192,7 +198,9 @@ class Searcher:
         longest = max((column.items for column in self.flattener.forms.columns), default=1)
         compute(self.flat, np.ones(model.positions))
         self.trail.numbers[T_REACH] = self._containers + bool(may_leave(self.flat, self.trail, 200))
+        self.trail.numbers[T_BLIND] = self._blind()
         self._limits = Limits.of(self.flattener)
+        self._teams = self.flattener.teams()
         self._heat, self._scratch = np.zeros(self._containers), np.zeros(longest)
 
     # -- the whole search -------------------------------------------------------------------------------------------
@@ -246,10 +254,19 @@ class Searcher:
             _log.debug("%s: best %g, ended at %g", walk, self.trail.merits[M_BEST], end)
             self.rest()
             self._home(budget)
+            self._together(budget)
             self.hand_over()
 
     def _enough(self, position: int) -> bool:
         return self.incumbent.enough(position, self.incumbent.bounds[position])
+
+    def _blind(self) -> int:
+        """Return the per cent of moves to try although their slopes speak against them: where slopes know little."""
+        columns = self.flattener.forms.columns
+        far = any(
+            piece.target.groups * piece.target.items > 1 for column in columns for piece in column.pieces
+        ) or bool(self.flattener.forms.specials)
+        return 0 if not far else _BLIND if len(self.flat.place) <= _FEW else 1
 
     # -- greedy -----------------------------------------------------------------------------------------------------
 
@@ -261,13 +278,15 @@ class Searcher:
             if budget.over or self._enough(position):
                 return
             before = self.merit
-            self.sweep(descend, budget, _WIDTH)
+            self.sweep(descend, budget, _WIDTH if turn else _GLANCE)
             moved = before - self.merit
             if moved < _WORTHWHILE * (start - self.merit) or turn % 3 == 2:
                 between = self.merit
                 self.sweep(swap_down, budget, _PARTNERS)
                 self._home(budget)
                 moved = max(moved, between - self.merit)
+            if turn % 3 == 0:
+                self._together(budget)
             self.hand_over(patient=True)
             gained = before - self.merit
             if gained <= _WORTHWHILE * (start - self.merit) and moved <= _WORTHWHILE * (start - self.merit):
@@ -285,7 +304,7 @@ class Searcher:
             order = order[:hot]  # elsewhere there is nothing to gain but what a later round finds
         if self.flat.load[self._containers]:
             order = np.append(np.int32(self._containers), order)  # what is in no container
-        least = max(1e-9, abs(self.merit) * _NOISE)
+        least = self._least
         at, pace = 0, Pace(budget, max(1.0, len(order) / 64))
         while at < len(order) and not budget.over:
             until = min(len(order), at + pace.take())
@@ -306,6 +325,28 @@ class Searcher:
             if stopped < objects:
                 self._clear_log()
             at = stopped
+
+    def _together(self, budget: Budget) -> None:
+        """Move whole groups, which may pay where no single move does."""
+        starts, members = self._teams
+        if len(starts) < 2 or budget.over:
+            return
+        self.slopes()
+        pace = Pace(budget, 200, _TEAMS * len(starts))
+        left = min(_TEAMS * len(starts), _MOST_TEAMS)
+        while left > 0 and not budget.over:
+            tries = min(left, pace.take())
+            made = move_teams(self.flat, self.trail, starts, members, tries, _GLANCE, -self._least)
+            pace.took(tries, tries * _GLANCE)
+            if made < tries:
+                self._clear_log()
+            left -= tries
+        self.hand_over(patient=True)
+
+    @property
+    def _least(self) -> float:
+        """The least gain that is not noise."""
+        return max(1e-9, abs(self.merit) * _NOISE)
 
     # -- walks ------------------------------------------------------------------------------------------------------
 

@@ -10,15 +10,21 @@ from typing import Any
 
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.layout import Z_CONTAINERS, Z_OBJECTS, pointers
+from rebalancer.engines.local_search.kernels.propagate import flush
 from rebalancer.engines.local_search.kernels.scan import FORBIDDEN, block, pair, rotate
 from rebalancer.engines.local_search.kernels.trail import (
+    M_NOW,
+    NEVER,
+    T_BLIND,
     T_LENGTH,
     T_REACH,
+    back,
     draw,
     draw_share,
     full,
     go,
     judged,
+    merit,
     trail_pointers,
 )
 
@@ -130,7 +136,7 @@ def anneal(
         if kind <= swaps:
             q = draw(t, objects)
             b = f.place[q]
-            if a == b or rotate(f, o, q, a, allowed) > allowed:
+            if a == b or _refused(t, rotate(f, o, q, a, allowed), allowed):
                 continue
             go(f, t, o, b)
             go(f, t, q, a)
@@ -142,17 +148,25 @@ def anneal(
             c = f.home[q]
             if c == b:
                 c = draw(t, containers)
-            if c == b or rotate(f, o, q, c, allowed) > allowed:
+            if c == b or _refused(t, rotate(f, o, q, c, allowed), allowed):
                 continue
             go(f, t, q, c)
             go(f, t, o, b)
         else:
             b = f.home[o] if kind <= swaps + ejections + homes else draw(t, containers)
-            if b == a or pair(f, o, b, allowed) > allowed:
+            if b == a or _refused(t, pair(f, o, b, allowed), allowed):
                 continue
             go(f, t, o, b)
         judged(f, t, length, allowed)
     return steps
+
+
+@kernel
+def _refused(t: Any, cost: float, allowed: float) -> bool:
+    """Return whether a move is not even tried; now and then one is made to see what it really costs."""
+    if cost <= allowed:
+        return False
+    return bool(cost >= FORBIDDEN or draw(t, 100) >= t.numbers[T_BLIND])
 
 
 @kernel
@@ -189,7 +203,7 @@ def return_home(flat: Any, trail: Any, first: int, last: int, allowed: float) ->
 
 @kernel
 def sample(flat: Any, trail: Any, out: Any) -> int:
-    """Fill in what random moves and exchanges would cost that no bound of a tally forbids, and are no gain.
+    """Fill in what random moves and exchanges really cost that no bound forbids, and are no gain.
 
     Returns
     -------
@@ -200,17 +214,27 @@ def sample(flat: Any, trail: Any, out: Any) -> int:
     objects, containers = f.sizes[Z_OBJECTS], t.numbers[T_REACH]
     found = 0
     for turn in range(20 * len(out)):
-        if found == len(out):
+        if found == len(out) or full(t, 2):
             break
         o = draw(t, objects)
+        a, length = f.place[o], t.numbers[T_LENGTH]
         if turn % 2:
             q = draw(t, objects)
-            cost = rotate(f, o, q, f.place[o], FORBIDDEN) if f.place[o] != f.place[q] else 0.0
+            b = f.place[q]
+            if a == b or rotate(f, o, q, a, FORBIDDEN) >= FORBIDDEN:
+                continue
+            go(f, t, o, b)
+            go(f, t, q, a)
         else:
             b = draw(t, containers)
-            cost = pair(f, o, b, FORBIDDEN) if b != f.place[o] else 0.0
-        if 0.0 < cost < FORBIDDEN:
-            out[found] = cost
+            if b == a or pair(f, o, b, FORBIDDEN) >= FORBIDDEN:
+                continue
+            go(f, t, o, b)
+        flush(f)
+        after = merit(f, t)
+        back(f, t, length)
+        if after < NEVER and after > t.merits[M_NOW]:
+            out[found] = after - t.merits[M_NOW]
             found += 1
     return found
 
@@ -236,3 +260,53 @@ def sampled_share(flat: Any, trail: Any, tries: int) -> float:
         if b == f.place[o] or pair(f, o, b, FORBIDDEN) < FORBIDDEN:
             allowed += 1
     return allowed / tries
+
+
+@kernel
+def move_teams(flat: Any, trail: Any, starts: Any, members: Any, tries: int, width: int, allowed: float) -> int:
+    """Move all objects of a group at once: to one container, each to the best of some, home, or out of all containers.
+
+    For what pays only when it is complete, so that no single move leads there.
+
+    Parameters
+    ----------
+    starts, members : int64 and int32 arrays
+        Where the objects of each group begin in ``members``, and they.
+
+    Returns
+    -------
+    int
+        Groups tried; fewer than ``tries`` where the log is full.
+    """
+    f, t = pointers(flat), trail_pointers(trail)
+    groups, reach = len(starts) - 1, t.numbers[T_REACH]
+    for turn in range(tries):
+        g = draw(t, groups)
+        if full(t, starts[g + 1] - starts[g] + 1):
+            return turn
+        length = t.numbers[T_LENGTH]
+        kind, together = draw(t, 4), draw(t, reach)
+        if kind == 3:
+            together = f.sizes[Z_CONTAINERS]
+            if reach == together:
+                kind = 1
+        for i in range(starts[g], starts[g + 1]):
+            o = members[i]
+            b = together
+            if kind == 1:
+                b = f.home[o]
+            elif kind == 0:
+                for n in range(width):
+                    t.to[n] = draw(t, reach)
+                block(f, o, t.to, width, t.cost, FORBIDDEN)
+                best = -1
+                for n in range(width):
+                    at_home = t.to[n] == f.place[o]
+                    if not at_home and t.cost[n] < FORBIDDEN and (best < 0 or t.cost[n] < t.cost[best]):
+                        best = n
+                b = t.to[best] if best >= 0 else f.place[o]
+            if b != f.place[o]:
+                go(f, t, o, b)
+        if t.numbers[T_LENGTH] > length:
+            judged(f, t, length, allowed)
+    return tries

@@ -20,8 +20,8 @@ from rebalancer.engines.local_search.kernels.layout import (
 from rebalancer.engines.local_search.kernels.propagate import fine, flush, integer, shift
 
 #: What is in ``numbers``.
-T_LENGTH, T_BEST, T_ROOM, T_POSITION, T_TRIED, T_KEPT, T_REFUSED, T_REACH, T_RELAXED = range(9)
-T_WIDTH = 9
+T_LENGTH, T_BEST, T_ROOM, T_POSITION, T_TRIED, T_KEPT, T_REFUSED, T_REACH, T_RELAXED, T_BLIND = range(10)
+T_WIDTH = 10
 #: What is in ``merits``: of where the searcher stands, and of the best that it has seen.
 M_NOW, M_BEST = range(2)
 
