@@ -32,8 +32,10 @@ LOCAL_SEARCH = "rebalancer.engines.local_search.search:improve"
 SEARCHERS = (LOCAL_SEARCH, "rebalancer.engines.neighbourhood.engine:improve")
 #: Up to this many pairs of object and container CP-SAT may close the gap of the whole problem …
 _CLOSABLE = 100_000
-#: … and from this many on its hint is worth some seconds of the searchers, at most this share of the time.
-_SEEDED, _SEEDING, _SEEDING_SHARE = 20_000, 3.0, 0.1
+#: … and from this many on its hint is worth some seconds of the searchers, at most this share of the time; with very
+#: many it rarely closes the gap, and the searchers get most of the time.
+_SEEDED, _SEEDING, _SEEDING_SHARE = 2_000, 8.0, 0.3
+_HARD, _HARD_SEEDING, _HARD_SHARE = 20_000, 120.0, 0.7
 #: Seconds that must be left for local search where its kernels have yet to be compiled, which takes half of them.
 _COMPILING = 40.0
 #: Seconds of a searcher's first turn where searchers take turns, and how much longer each next round is.
@@ -56,7 +58,8 @@ class AutoEngine:
         pairs = len(model.problem.objects) * (len(model.problem.containers) + 1)
         if fits(incumbent) and (pairs <= _CLOSABLE or incumbent.found is None):
             if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
-                share = incumbent.budget.part(min(_SEEDING, _SEEDING_SHARE * incumbent.budget.remaining))
+                seconds, share_of_time = (_SEEDING, _SEEDING_SHARE) if pairs <= _HARD else (_HARD_SEEDING, _HARD_SHARE)
+                share = incumbent.budget.part(min(seconds, share_of_time * incumbent.budget.remaining))
                 together(searchers(share, seeding=True), incumbent, share, request)
             return CpsatEngine().conclude(incumbent)
         together(searchers(incumbent.budget), incumbent, incumbent.budget, request)

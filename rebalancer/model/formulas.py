@@ -177,7 +177,7 @@ class Formulas:
             coarse = 2 ** math.ceil(math.log2(x.largest / SCALAR_LIMIT))
             x = self._map(Function.RAISE, [(x, 1)], 0, EXACT_LIMIT, Param.constant(coarse * x.unit))
         ratio = x.unit / unit
-        up, down = nearest_ratio(ratio, max(1, math.floor(2**60 / max(1, x.largest))))
+        up, down = nearest_ratio(ratio, max(1, math.floor(2**58 / max(1, x.largest))))
         y = self._map(Function.RAISE, [(x, up)], 0, 2**61, Param.constant(down * x.unit))
         error = x.error + unit + abs(ratio - Fraction(up, down)) * x.largest * unit
         terms = (Term(y, Grid.constant(1, 1, 1), Param.constant(Fraction(1, up))),)
@@ -199,7 +199,7 @@ class Formulas:
         for cells, coef in given:
             factor = coef.unit * int(coef.grid.table[0, 0])
             ratio = abs(factor) * cells.unit / unit
-            room = max(1, math.floor(2**60 / max(1, cells.largest)))
+            room = max(1, math.floor(2**58 / max(1, cells.largest)))
             up, down = nearest_ratio(ratio, room)
             y = self._map(Function.ROUND, [(cells, up)], 0, 2**61, Param.constant(down * cells.unit))
             error += error_of(cells, coef) + unit / 2 + abs(ratio - Fraction(up, down)) * cells.largest * unit
