@@ -23,7 +23,7 @@ from rebalancer.search import InternalError, search
 from rebalancer.settings import Settings
 from rebalancer.solution import Evaluation, Solution, tables
 from rebalancer.specs.base import Spec
-from rebalancer.specs.entries import Constraint, Goal, Policy, check_entries
+from rebalancer.specs.entries import Constraint, Goal, InFlight, Policy, check_entries
 
 if TYPE_CHECKING:
     from rebalancer.engines.base import Progress
@@ -211,6 +211,7 @@ class Rebalancer:
         invalid_cost: float = 100,
         invalid_state: float = 10000,
         tuple_pos_if_broken: int = 0,
+        in_flight: str | InFlight | None = None,
     ) -> None:
         """Demand a spec.
 
@@ -226,6 +227,9 @@ class Rebalancer:
             Cost per unit of violation, and per broken component.
         tuple_pos_if_broken : int
             The tuple position of that cost.
+        in_flight : str, optional
+            When it must hold while a plan is carried out: "always", "between_waves" or "at_end". Left out: always for
+            upper and lower bounds on amounts that are not negative, between waves otherwise.
 
         Raises
         ------
@@ -240,7 +244,8 @@ class Rebalancer:
             for field, value in (("invalid_cost", invalid_cost), ("invalid_state", invalid_state))
         )
         position = arguments.position(tuple_pos_if_broken, "tuple_pos_if_broken", path)
-        self._constraints.append(Constraint(spec, name, chosen, cost, state, position, path))
+        moment = arguments.in_flight(in_flight, path)
+        self._constraints.append(Constraint(spec, name, chosen, cost, state, position, path, moment))
         self._model = None
 
     def add_goal(self, spec: Spec, name: str | None = None, weight: float = 1.0, tuple_pos: int = 0) -> None:

@@ -18,6 +18,7 @@ class Exit(IntEnum):
     BROKEN = 3  # done, but some constraint stays broken
     INFEASIBLE = 4  # proven
     UNKNOWN = 5  # no solution found in the time limit
+    STALE = 7  # the plan does not hold any more, or in part only
     INTERRUPTED = 130  # ended by a second Ctrl-C, or by one where there is no answer to keep
 
 

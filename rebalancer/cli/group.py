@@ -24,9 +24,11 @@ VERBS = {
     "evaluate": "rebalancer.cli.evaluate",
     "import": "rebalancer.cli.import_instance",
     "languages": "rebalancer.cli.languages",
+    "plan": "rebalancer.cli.plan",
     "schema": "rebalancer.cli.schema",
     "solve": "rebalancer.cli.solve",
     "specs": "rebalancer.cli.specs",
+    "verify": "rebalancer.cli.verify",
 }
 
 #: Set to anything, it shows the traceback of an internal error, as ``--debug`` does.
@@ -136,6 +138,7 @@ Exit codes:
   3  done, but some constraint stays broken
   4  infeasible, proven
   5  no solution found in the time limit
+  7  the plan is stale, or valid in part only
 """
 
 

@@ -130,6 +130,7 @@ class _Entry:
             exact(options.invalid_state),
             options.tuple_pos_if_broken,
             path,
+            options.in_flight,
         )
 
     def _report(
@@ -283,4 +284,5 @@ def _rules(statement: Dialect, options: ConstraintOptions | GoalOptions, policy:
         exact(options.weight),
         options.tuple_pos,
         path,
+        options.in_flight,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from rebalancer.scenario.entries import ReadEntry, read_entries
 from rebalancer.scenario.files import Files, read_files
 from rebalancer.scenario.gaps import Gaps
 from rebalancer.scenario.places import Places
+from rebalancer.scenario.plan_section import PlanOptions, plan_faults
 from rebalancer.scenario.sections import SolveOptions
 from rebalancer.scenario.warnings import warnings_of
 from rebalancer.specs.entries import Constraint, Goal, check_entries
@@ -34,8 +35,8 @@ class Scenario:
     constraints : list of Constraint
         Those of included files first; their paths say where they stand.
     solve : SolveOptions
-    plan : mapping
-        The sections ``plan`` of all files.
+    plan : PlanOptions
+        The sections ``plan`` of all files together.
     files : list of str
         Every file that was read, the scenario file first.
     warnings : list of Fault
@@ -50,7 +51,7 @@ class Scenario:
     goals: list[Goal]
     constraints: list[Constraint]
     solve: SolveOptions
-    plan: Mapping[str, Any]
+    plan: PlanOptions
     files: list[str]
     warnings: list[Fault]
     places: Places = field(repr=False, compare=False)
@@ -89,7 +90,7 @@ def _load(path: str) -> Scenario:
     expansion = _expanded(problem, read)
     found_in_entries = [*expansion.faults, *_entry_faults(expansion, read)]
     faults += map(files.places.locate, found_in_entries)
-    plan = _plan(files, faults)
+    plan = _plan(files, problem, faults)
     found = _tidied(faults, assembly.gaps)
     if found:
         raise InputError(found)
@@ -142,15 +143,19 @@ def _entry_faults(expansion: Expansion, read: list[ReadEntry]) -> list[Fault]:
     return faults
 
 
-def _plan(files: Files, faults: list[Fault]) -> dict[str, Any]:
-    plan: dict[str, Any] = {}
+def _plan(files: Files, problem: Problem, faults: list[Fault]) -> PlanOptions:
+    """Return what the plan sections of all files say together; a field stated twice is a fault."""
+    stated: dict[str, Any] = {}
     for file in (*files.included, files.main):
-        for key, value in file.content.plan.items():
-            if key in plan:
+        options = file.content.plan
+        path = (*file.prefix, "plan")
+        for key in sorted(options.model_fields_set):
+            if key in stated:
                 message = f"'{key}' of the plan is stated twice, here and in an included file"
-                faults.append(files.places.locate(Fault("duplicate-name", message, (*file.prefix, "plan", key), key)))
-            plan.setdefault(key, value)
-    return plan
+                faults.append(files.places.locate(Fault("duplicate-name", message, (*path, key), key)))
+            stated.setdefault(key, getattr(options, key))
+        faults += [files.places.locate(fault.below(path)) for fault in plan_faults(options, problem)]
+    return PlanOptions.model_construct(_fields_set=set(stated), **stated)
 
 
 def _tidied(faults: Iterable[Fault], gaps: Gaps) -> list[Fault]:

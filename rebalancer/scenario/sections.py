@@ -10,7 +10,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from rebalancer.problem import to_fraction
 from rebalancer.scenario.durations import parse_duration
-from rebalancer.specs.entries import Policy
+from rebalancer.scenario.plan_section import PlanOptions
+from rebalancer.specs.entries import InFlight, Policy
 from rebalancer.specs.fields import Flag, Name, Number, Part, Whole, exact
 
 #: Most objects that one entry of ``unassigned`` may make.
@@ -177,7 +178,7 @@ class IncludedFile(Part):
     partitions: Groups = Field({}, description="Partition: group: objects. Groups may overlap.")
     constraints: Annotated[tuple[Any, ...], _or(())] = Field((), description="What must hold.")
     goals: Annotated[tuple[Any, ...], _or(())] = Field((), description="What to minimise.")
-    plan: Annotated[Mapping[Name, Any], _or({})] = Field({}, description="How moves are ordered and carried out.")
+    plan: Annotated[PlanOptions, _or({})] = Field(PlanOptions(), description="How moves are ordered and carried out.")
 
 
 class ScenarioFile(IncludedFile):
@@ -230,6 +231,9 @@ class ConstraintOptions(Part):
     )
     tuple_pos_if_broken: Annotated[Whole, _at_least(0, MOST_POSITIONS)] = Field(
         0, description="Position of the fix-it goal in the objective."
+    )
+    in_flight: InFlight | None = Field(
+        None, description="When it must hold during a plan; left out, as the kind of the constraint suggests."
     )
 
 

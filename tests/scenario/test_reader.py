@@ -48,7 +48,7 @@ def test_a_whole_scenario(tmp_path: Path) -> None:
     assert (scenario.goals[0].weight, scenario.goals[1].tuple_pos) == (Fraction(5, 2), 1)
     solve = scenario.solve
     assert (solve.engine, solve.time_limit, solve.gap, solve.seed, solve.workers) == ("auto", 90.0, 0.01, 7, 2)
-    assert scenario.plan == {"max_in_flight": "5"}
+    assert scenario.plan.max_in_flight == 5
     assert scenario.files == [str(tmp_path / "scenario.yaml")]
 
 
@@ -104,7 +104,8 @@ def test_yaml_1_1_traps_are_names(tmp_path: Path) -> None:
 def test_includes_come_first_and_are_relative_to_their_file(tmp_path: Path) -> None:
     (tmp_path / "sets").mkdir()
     (tmp_path / "sets" / "outer.yaml").write_text(
-        "include: inner.yaml\nconstraints:\n  - capacity: {scope: host, limit: 2}\nplan: {batch: 1}\n", encoding="utf-8"
+        "include: inner.yaml\nconstraints:\n  - capacity: {scope: host, limit: 2}\nplan: {max_in_flight: 1}\n",
+        encoding="utf-8",
     )
     (tmp_path / "sets" / "inner.yaml").write_text(
         "scopes: {rack: {r0: [host0]}}\npartitions: {job: {a: [task0]}}\n"
@@ -112,11 +113,12 @@ def test_includes_come_first_and_are_relative_to_their_file(tmp_path: Path) -> N
         encoding="utf-8",
     )
     scenario = read(
-        tmp_path, "include: [sets/outer.yaml]\nconstraints:\n  - capacity: {scope: host, limit: 3}\nplan: {size: 2}\n"
+        tmp_path,
+        "include: [sets/outer.yaml]\nconstraints:\n  - capacity: {scope: host, limit: 3}\nplan: {staging: false}\n",
     )
     limits = [entry.spec.limit.global_limit for entry in scenario.constraints if isinstance(entry.spec, CapacitySpec)]
     assert limits == [1, 2, 3]
-    assert scenario.plan == {"batch": "1", "size": "2"}
+    assert (scenario.plan.max_in_flight, scenario.plan.staging) == (1, False)
     assert set(scenario.problem.scopes) == {"host", "placed", "rack"}
     assert [Path(file).name for file in scenario.files] == ["scenario.yaml", "outer.yaml", "inner.yaml"]
     fault = scenario.locate(Fault("x", "y", (*scenario.constraints[0].path, "capacity", "limit", "type")))
@@ -129,7 +131,7 @@ def test_a_file_is_included_once(tmp_path: Path) -> None:
 
 
 def test_the_same_name_in_two_files_is_a_fault(tmp_path: Path) -> None:
-    faults = faults_of(tmp_path, "include: a.yaml\nplan:\n  batch: 2\n", a="plan: {batch: 1}\n")
+    faults = faults_of(tmp_path, "include: a.yaml\nplan:\n  max_in_flight: 2\n", a="plan: {max_in_flight: 1}\n")
     assert [(fault.code, fault.line) for fault in faults] == [("duplicate-name", 6)]
 
 

@@ -1,0 +1,113 @@
+"""`rebalance plan`: orders the moves of a solution into waves that are safe at every moment."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from rebalancer.cli import exits, faults
+from rebalancer.cli.assignment_file import AssignmentFile
+from rebalancer.cli.exits import Exit
+from rebalancer.cli.options import Duration, FilePath, common, scenario_argument
+from rebalancer.cli.output import OutputFolder
+from rebalancer.cli.scenario_file import read_scenario
+
+if TYPE_CHECKING:
+    from rebalancer.plan import Plan
+
+
+@click.command(name="plan")
+@scenario_argument
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=FilePath(),
+    required=True,
+    help="Write plan.json, plan.csv and plan.md to this folder.",
+)
+@click.option(
+    "--result",
+    metavar="DIR",
+    type=FilePath(),
+    help="What `rebalance solve -o` wrote; otherwise SCENARIO is solved first.",
+)
+@click.option("--time-limit", metavar="TIME", type=Duration(), help="For solving, such as 60s or 5m.")
+@click.option(
+    "--format",
+    "template",
+    metavar="TEMPLATE",
+    help="Also write plan.sh, one command per step, such as 'mv-task {object} {source} {destination}'.",
+)
+@common
+def command(
+    scenario: str, output: str, result: str | None, time_limit: float | None, template: str | None, as_json: bool
+) -> int:
+    """Order the moves of SCENARIO's solution into waves, prove them safe by replay, and write the plan.
+
+    Nothing is carried out. Exit code 3 if some move is blocked or some constraint stays broken.
+    """
+    from rebalancer.plan import plan_moves
+    from rebalancer.plan.formats import commands, digests, to_json, to_markdown, write_csv
+    from rebalancer.solver import Rebalancer
+
+    read = read_scenario(scenario)
+    if template is not None:
+        from rebalancer.plan.formats import check_template
+
+        check_template(template)
+    with ExitStack() as stack:
+        table = None
+        if result is not None:
+            table = AssignmentFile(str(Path(result) / "assignment.csv"), read.problem)
+        folder = stack.enter_context(OutputFolder(output))
+        solver = Rebalancer.from_scenario(read)
+        with nullcontext() if table is None else table.located():
+            solution = solver.solve(time_limit=time_limit) if table is None else solver.evaluate(table.frame)
+        code = Exit.BROKEN if solution.broken else Exit.DONE
+        if table is None:
+            code = exits.of_solution(solution)  # type: ignore[arg-type]
+            if code not in (Exit.DONE, Exit.BROKEN):
+                print(f"error[no-solution]: {solution.reason}", file=sys.stderr)  # type: ignore[attr-defined]
+                if as_json:
+                    faults.print_json(solution.to_json())
+                return code
+        plan = plan_moves(solution, read.plan)
+        content = to_json(plan, digests(read.files))
+        files: dict[str, Callable[[TextIO], Any]] = {
+            "plan.csv": lambda stream: write_csv(plan, stream),
+            "plan.md": lambda stream: stream.write(to_markdown(plan)),
+        }
+        if template is not None:
+            lines = list(commands(plan, template))
+            files["plan.sh"] = lambda stream: stream.writelines(f"{line}\n" for line in lines)
+        files["plan.json"] = lambda stream: _write_json(stream, content)
+        folder.write(files)
+    if as_json:
+        faults.print_json(content)
+    else:
+        _show(plan, output, list(files))
+    return Exit.BROKEN if plan.blocked else code
+
+
+def _write_json(stream: TextIO, content: dict[str, Any]) -> None:
+    json.dump(content, stream, ensure_ascii=False, indent=2, allow_nan=False)
+    stream.write("\n")
+
+
+def _show(plan: Plan, output: str, written: list[str]) -> None:
+    how = "as few as there can be" if plan.exact else f"at least {plan.lower_bound} are needed"
+    click.echo(f"{plan.status}: {len(plan.steps)} steps in {plan.waves} waves ({how}), verified, with the way back")
+    if plan.staged:
+        click.echo(f"{len(plan.staged)} steps only make room")
+    for one in plan.blocked[:20]:
+        click.echo(f"blocked: {one.object} from {one.source} to {one.destination}: {'; '.join(one.reasons)}")
+    if len(plan.blocked) > 20:
+        click.echo(f"… and {len(plan.blocked) - 20} more are blocked")
+    click.echo(f"{', '.join(written[:-1])} and {written[-1]} are in {output}")

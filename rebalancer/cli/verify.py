@@ -1,0 +1,84 @@
+"""`rebalance verify`: whether a plan still holds."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rebalancer.cli import faults
+from rebalancer.cli.assignment_file import AssignmentFile
+from rebalancer.cli.exits import Exit
+from rebalancer.cli.options import FilePath, common
+from rebalancer.cli.scenario_file import read_scenario
+from rebalancer.problem.errors import Fault, InputError
+
+#: Steps that are listed on a terminal.
+_SHOWN = 20
+
+
+@click.command(name="verify")
+@click.argument("plan", metavar="PLAN", type=FilePath())
+@click.option(
+    "--state",
+    metavar="FILE.csv",
+    type=FilePath(),
+    help="Where everything is now; otherwise as the scenario says. Columns are named like the object and container.",
+)
+@click.option(
+    "--scenario", metavar="SCENARIO", type=FilePath(), help="The scenario; otherwise the one that PLAN was made from."
+)
+@common
+def command(plan: str, state: str | None, scenario: str | None, as_json: bool) -> int:
+    """Replay PLAN (a plan.json, or its folder) against the state it was made for, or a newer one.
+
+    Exit code 0: still valid; 7: valid in part, or stale.
+    """
+    from rebalancer.plan.read import read_plan, verify_plan
+    from rebalancer.solver import Rebalancer
+
+    path = str(Path(plan) / "plan.json") if os.path.isdir(plan) else plan
+    content = read_plan(path)
+    where = scenario or _scenario_of(content, path)
+    read = read_scenario(where)
+    solver = Rebalancer.from_scenario(read)
+    table = None if state is None else AssignmentFile(state, read.problem)
+    with nullcontext() if table is None else table.located():
+        evaluation = solver.evaluate(None if table is None else table.frame)
+    verdict = verify_plan(solver.model, content, evaluation._assignment, read.plan)
+    verdict.reasons.extend(_changed(content))
+    if as_json:
+        faults.print_json(verdict.to_json())
+    else:
+        click.echo(f"{verdict.verdict}: {len(verdict.valid)} steps to do, {len(verdict.done)} done, "
+                   f"{len(verdict.invalid)} not valid")  # fmt: skip
+        for line in [*(f"{key}: {why}" for key, why in verdict.invalid.items())][:_SHOWN] + verdict.reasons:
+            click.echo(line)
+        if len(verdict.invalid) > _SHOWN:
+            click.echo(f"… and {len(verdict.invalid) - _SHOWN} more are not valid")
+    return Exit.DONE if verdict.verdict == "VALID" else Exit.STALE
+
+
+def _scenario_of(content: dict[str, Any], path: str) -> str:
+    """Return the scenario file that a plan was made from."""
+    name = next(iter(content["inputs"]), None)
+    if name is None or not os.path.exists(name):
+        missing = "the plan names no scenario" if name is None else f"its scenario '{name}' is not there"
+        raise InputError([Fault("missing-scenario", f"{missing}; give --scenario", (), name, None, path)])
+    return str(name)
+
+
+def _changed(content: dict[str, Any]) -> list[str]:
+    """Return which inputs are not what they were."""
+    from rebalancer.plan.formats import digests
+
+    out = []
+    for name, digest in content["inputs"].items():
+        if not os.path.exists(name):
+            out.append(f"'{name}' is not there any more")
+        elif digests([name])[name] != digest:
+            out.append(f"'{name}' has changed since the plan was made")
+    return out

@@ -1,0 +1,114 @@
+"""Demands that no ledger can keep: cells that are no linear form, and those that only have to hold between waves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.model import CellValues, Grid, HardCells, Model, Tally, evaluate_cells
+from rebalancer.model.grid import apply
+from rebalancer.plan.flight import ALWAYS, AT_END, Flight, moment
+from rebalancer.plan.linear import LinearCells, linear_cells
+from rebalancer.problem.numbers import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """Hard cells, when they have to hold, and how high they may be on the way."""
+
+    hard: HardCells
+    moment: str
+    allowed: Grid
+
+    def exceeded(self, high: Grid) -> bool:
+        """Return whether some cell is above what it may be."""
+        cells = self.hard.cells
+        over = apply(np.greater, cells.groups, cells.items, high, self.allowed)
+        return bool(over.table.any() or over.values.any()) and len(over.where(lambda v: v)[0]) > 0
+
+
+def demands(model: Model, start: NDArray[np.int32], end: NDArray[np.int32]) -> list[Demand]:
+    """Return what has to hold on the way from one assignment to another.
+
+    A cell may be as bad as at the worse of both; what is stated to hold at the end only is left out.
+    """
+    before, after = CellValues(model.problem, start), CellValues(model.problem, end)
+    known: dict[int, tuple[bool, bool]] = {}
+    out = []
+    for hard in model.hard:
+        when = moment(model.constraints[hard.constraint].in_flight, hard, known)
+        if when == AT_END:
+            continue
+        cells = hard.cells
+        ends = [evaluate_cells(values, cells).integers for values in (before, after)]
+        allowed = apply(lambda a, b: np.maximum(np.maximum(a, b), 0), cells.groups, cells.items, *ends)
+        out.append(Demand(hard, when, allowed))
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Demands:
+    """What has to hold, sorted by who sees to it.
+
+    Parameters
+    ----------
+    always : list of LinearCells
+        Of the ledger: at every moment.
+    between : list of LinearCells
+        Of a ledger of net changes: between waves.
+    checks : list of Demand
+        All others.
+    """
+
+    always: list[LinearCells]
+    between: list[LinearCells]
+    checks: list[Demand]
+
+
+def sort_demands(stated: list[Demand]) -> Demands:
+    """Return the demands by who sees to them."""
+    sorted_out = Demands([], [], [])
+    for demand in stated:
+        linear = linear_cells(demand.hard)
+        if linear is None:
+            sorted_out.checks.append(demand)
+        else:
+            (sorted_out.always if demand.moment == ALWAYS else sorted_out.between).extend(linear)
+    return sorted_out
+
+
+def broken_by(
+    model: Model, checks: list[Demand], assignment: NDArray[np.int32], moving: IntArray, destination: NDArray[np.int32]
+) -> list[Demand]:
+    """Return the demands that a wave breaks: while it is in flight, or when it has arrived."""
+    if not checks:
+        return []
+    after = assignment.copy()
+    after[moving] = destination
+    flight, landed = Flight(model.problem, assignment, moving, destination), CellValues(model.problem, after)
+    return [
+        demand
+        for demand in checks
+        if demand.exceeded(evaluate_cells(landed, demand.hard.cells).integers)
+        or (demand.moment == ALWAYS and demand.exceeded(flight.bounds(demand.hard.cells)[1]))
+    ]
+
+
+def touching(demand: Demand, objects: int) -> NDArray[np.bool_]:
+    """Return which objects some tally below a demand's cells counts."""
+    out = np.zeros(objects, np.bool_)
+    stack, seen = [demand.hard.cells], set()
+    while stack:
+        cells = stack.pop()
+        if cells.index in seen:
+            continue
+        seen.add(cells.index)
+        if isinstance(cells, Tally):
+            out[cells.member] = True
+        stack.extend(cells.inputs)
+    return out
+
+
+__all__ = ["Demand", "Demands", "broken_by", "demands", "sort_demands", "touching"]

@@ -1,0 +1,186 @@
+"""Plans as other programs and people read them: JSON, CSV, Markdown, one command line per step."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import string
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rebalancer.plan.plan import Plan
+from rebalancer.problem import Fault, InputError, nearest
+
+#: What a template may name.
+FIELDS = ("id", "object", "source", "destination", "wave")
+VERSION = 1
+
+
+def digests(files: Iterable[str]) -> dict[str, str]:
+    """Return the SHA-256 of files by name."""
+    return {name: hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in files}
+
+
+def to_json(plan: Plan, inputs: Mapping[str, str] | None = None, created: datetime | None = None) -> dict[str, Any]:
+    """Return ``plan.json`` as plain values.
+
+    Parameters
+    ----------
+    inputs : mapping of file to SHA-256, optional
+        What the plan was made from, the scenario file first.
+    created : datetime, optional
+        Now where left out.
+    """
+    moment = created or datetime.now(UTC)
+    ids = [f"s{number + 1}" for number in range(len(plan.steps))]
+    problem = plan.model.problem
+    return {
+        "version": VERSION,
+        "status": plan.status,
+        "created": moment.isoformat(timespec="seconds"),
+        "inputs": dict(inputs or {}),
+        "waves": {"count": plan.waves, "lower_bound": plan.lower_bound, "exact": plan.exact},
+        "totals": {
+            "steps": len(plan.steps),
+            "objects": len(set(plan.steps.who.tolist())),
+            "staged": len(plan.staged),
+            "blocked": len(plan.blocked),
+        },
+        "caps": plan.options.model_dump(mode="json", exclude_defaults=True),
+        "steps": list(plan.rows()),
+        "staging": [
+            {
+                "object": problem.objects[int(plan.steps.who[first])],
+                "container": problem.containers[int(plan.steps.destination[first])],
+                "step": ids[first],
+                "until": ids[second],
+            }
+            for first, second in plan.staged
+        ],
+        "blocked": [
+            {
+                "object": one.object,
+                "source": one.source,
+                "destination": one.destination,
+                "reasons": list(one.reasons),
+            }
+            for one in plan.blocked
+        ],
+        "excess": [vars(one) for one in plan.excess],
+        "peaks": [{**vars(one), "objective": list(one.objective)} for one in plan.peaks],
+        "rollback": {"waves": plan.rollback.waves, "steps": list(plan.rollback_rows())},
+    }
+
+
+def write_csv(plan: Plan, stream: Any) -> None:
+    """Write one row per step: id, object, source, destination, wave, after (ids with blanks between), reason."""
+    import csv
+
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["id", "object", "source", "destination", "wave", "after", "reason"])
+    for row in plan.rows():
+        ends = row["source"] or "", row["destination"] or ""
+        writer.writerow([row["id"], row["object"], *ends, row["wave"], " ".join(row["after"]), row["reason"]])
+
+
+def commands(plan: Plan, template: str) -> Iterator[str]:
+    """Yield one command line per step; nothing is carried out.
+
+    Parameters
+    ----------
+    template : str
+        Is split into arguments once, as a shell would; then each placeholder of `FIELDS` in braces is filled in, and
+        never makes more than one argument, whatever the name holds.
+
+    Raises
+    ------
+    InputError
+        The template cannot be split, or names something else.
+    """
+    arguments = check_template(template)
+    for row in plan.rows():
+        values = {name: "" if row[name] is None else str(row[name]) for name in FIELDS}
+        yield shlex.join(argument.format_map(values) for argument in arguments)
+
+
+def check_template(template: str) -> list[str]:
+    """Return the arguments of a template, their placeholders not filled in.
+
+    Raises
+    ------
+    InputError
+        The template cannot be split, or names what there is not.
+    """
+    try:
+        arguments = shlex.split(template)
+        named = [name for argument in arguments for _, name, *_ in string.Formatter().parse(argument)]
+        odd = [rest for argument in arguments for _, name, *rest in string.Formatter().parse(argument) if name]
+    except ValueError as error:
+        raise InputError([Fault("bad-template", f"the template cannot be read: {error}", (), template)]) from None
+    faults = []
+    for name in named:
+        if name is not None and name not in FIELDS:
+            close = nearest(name, FIELDS)
+            hint = f"did you mean '{{{close}}}'?" if close else f"there is {', '.join(f'{{{one}}}' for one in FIELDS)}"
+            faults.append(Fault("unknown-placeholder", f"unknown placeholder '{{{name}}}'; {hint}", (), name, close))
+    if any(spec or conversion for spec, conversion in odd):
+        faults.append(Fault("bad-template", "placeholders stand alone, such as {object}", (), template))
+    if not arguments:
+        faults.append(Fault("bad-template", "the template is empty", (), template))
+    if faults:
+        raise InputError(faults)
+    return arguments
+
+
+def to_markdown(plan: Plan, limit: int = 200) -> str:
+    """Return a summary for a change ticket; of long plans, the first steps.
+
+    Parameters
+    ----------
+    limit : int
+        Steps that are listed.
+    """
+    how = "as few as there can be" if plan.exact else f"at least {plan.lower_bound} are needed"
+    lines = [
+        "# Move plan",
+        "",
+        f"- Status: **{plan.status}**",
+        f"- Steps: {len(plan.steps)}, of which {len(plan.staged)} only make room",
+        f"- Waves: {plan.waves} ({how})",
+        f"- Blocked: {len(plan.blocked)}",
+        f"- Way back: {plan.rollback.waves} waves, verified",
+        "",
+        "| wave | step | object | from | to | after | why |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for number, row in enumerate(plan.rows()):
+        if number == limit:
+            lines.append(f"| | | … and {len(plan.steps) - limit} more | | | | |")
+            break
+        cells = (row["wave"], row["id"], row["object"], row["source"] or "—", row["destination"] or "—",
+                 " ".join(row["after"]), row["reason"])  # fmt: skip
+        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+    if plan.blocked:
+        lines += ["", "## Blocked", "", "| object | from | to | by |", "|---|---|---|---|"]
+        for one in plan.blocked[:limit]:
+            ends = one.source or "—", one.destination or "—"
+            lines.append("| " + " | ".join(map(_cell, (one.object, *ends, "; ".join(one.reasons)))) + " |")
+    if plan.excess:
+        lines += [
+            "",
+            "## Above a limit on the way",
+            "",
+            "| constraint | where | waves | by at most |",
+            "|---|---|---|---|",
+        ]
+        for excess in plan.excess[:limit]:
+            where = " ".join(part for part in (excess.item, excess.group) if part) or "—"
+            waves = f"{excess.first_wave}–{excess.last_wave}"
+            lines.append(f"| {_cell(excess.constraint)} | {_cell(where)} | {waves} | {excess.amount:.6g} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    return str(value).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")

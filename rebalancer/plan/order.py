@@ -1,0 +1,69 @@
+"""Which moves come first: those that repair what is broken, then those that gain most."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.model import Model
+from rebalancer.plan.ledger import Ledger, Legs
+from rebalancer.problem.numbers import IntArray
+
+#: Seconds that measuring gains may take.
+_PATIENCE = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Priority:
+    """The order of moves, and what it is made of.
+
+    Parameters
+    ----------
+    order : int64 array
+        Positions of the moves, the most useful first.
+    repairs : float64 array, one per move
+        How much of what is broken a move repairs: 1 for a cell that it repairs wholly.
+    gain : float64 array, shape (moves, tuple positions)
+        By how much each position of the objective falls if a move (or the batch it was measured with, by its share)
+        is the only one.
+    """
+
+    order: IntArray
+    repairs: NDArray[np.float64]
+    gain: NDArray[np.float64]
+
+
+def priority(model: Model, ledger: Ledger, legs: Legs, start: NDArray[np.int32]) -> Priority:
+    """Return the order in which moves are worth carrying out."""
+    repairs = _repairs(ledger, legs)
+    gain = _gains(model, legs, start)
+    columns = [np.arange(len(legs)), *(-gain[:, position] for position in reversed(range(gain.shape[1]))), -repairs]
+    return Priority(np.lexsort(columns), repairs, gain)
+
+
+def _repairs(ledger: Ledger, legs: Legs) -> NDArray[np.float64]:
+    uses = ledger.uses(legs)
+    excess = ledger.excess(uses.key)
+    relief = np.clip(uses.give - uses.take, -excess, excess)
+    share = np.divide(relief, excess, out=np.zeros(len(excess)), where=excess > 0)
+    return np.bincount(uses.leg, share, len(legs)).astype(np.float64)
+
+
+def _gains(model: Model, legs: Legs, start: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return what each move gains, measured one by one where there is time, in batches by source otherwise."""
+    out = np.zeros((len(legs), model.positions))
+    if not len(legs):
+        return out
+    began = time.monotonic()
+    before = model.evaluate(start).objective
+    once = max(time.monotonic() - began, 1e-5)
+    batches = min(len(legs), max(1, int(_PATIENCE / once)))
+    by_source = np.argsort(legs.source, kind="stable") if batches < len(legs) else np.arange(len(legs))
+    for batch in np.array_split(by_source, batches):
+        moved = start.copy()
+        moved[legs.who[batch]] = legs.destination[batch]
+        out[batch] = (before - model.evaluate(moved).objective) / len(batch)
+    return out

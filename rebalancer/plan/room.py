@@ -1,0 +1,137 @@
+"""The running state of a ledger: how much slack is left where, and which legs fit into it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.plan.ledger import Ledger, Legs
+from rebalancer.problem.numbers import IntArray
+
+#: From so many entries on it pays to compile the loop.
+_COMPILE_FROM = 20_000
+
+
+class Room:
+    """Slack of the resources that some legs touch.
+
+    Legs are numbered as they are added; what each takes and gives is kept as compressed rows.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.keys: IntArray = np.empty(0, np.int64)
+        self.slack: IntArray = np.empty(0, np.int64)
+        self.start: IntArray = np.zeros(1, np.int64)
+        self.slot: IntArray = np.empty(0, np.int64)
+        self.take: IntArray = np.empty(0, np.int64)
+        self.give: IntArray = np.empty(0, np.int64)
+
+    def copy(self) -> Room:
+        """Return a copy whose slack changes on its own."""
+        other = Room(self.ledger)
+        other.__dict__.update(self.__dict__)
+        other.slack = self.slack.copy()
+        return other
+
+    def add(self, legs: Legs) -> None:
+        """Add legs; their numbers follow those that are there."""
+        uses = self.ledger.uses(legs)
+        new = np.setdiff1d(uses.key, self.keys, assume_unique=False)
+        if len(new):
+            keys = np.union1d(self.keys, new)
+            slack = np.empty(len(keys), np.int64)
+            slack[np.searchsorted(keys, new)] = self.ledger.slack(new)
+            moved = np.searchsorted(keys, self.keys)
+            slack[moved] = self.slack
+            self.slot = moved[self.slot]
+            self.keys, self.slack = keys, slack
+        self.slot = np.concatenate([self.slot, np.searchsorted(self.keys, uses.key)])
+        self.take = np.concatenate([self.take, uses.take])
+        self.give = np.concatenate([self.give, uses.give])
+        count = np.bincount(uses.leg, minlength=len(legs))
+        self.start = np.concatenate([self.start, self.start[-1] + np.cumsum(count)])
+
+    def entries(self, legs: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the entries of legs: which of them, and the row of each."""
+        often = self.start[legs + 1] - self.start[legs]
+        which = np.repeat(np.arange(len(legs)), often)
+        offset = np.arange(len(which)) - np.repeat(np.cumsum(often) - often, often)
+        return which, np.repeat(self.start[legs], often) + offset
+
+    def fits(self, legs: IntArray, slack: IntArray | None = None) -> NDArray[np.bool_]:
+        """Return which legs fit, each alone."""
+        which, row = self.entries(legs)
+        short = self.take[row] > (self.slack if slack is None else slack)[self.slot[row]]
+        fitting: NDArray[np.bool_] = np.bincount(which[short], minlength=len(legs)) == 0
+        return fitting
+
+    def shortage(self, legs: IntArray, slack: IntArray | None = None) -> NDArray[np.float64]:
+        """Return how far each leg is from fitting: the sum of the missing shares of what it takes."""
+        which, row = self.entries(legs)
+        need = self.take[row]
+        missing = np.maximum(need - (self.slack if slack is None else slack)[self.slot[row]], 0)
+        return np.bincount(which, missing / np.maximum(need, 1), len(legs)).astype(np.float64)
+
+    def first_fit(self, legs: IntArray) -> IntArray:
+        """Return which of the legs fly together, taken greedily in the order given."""
+        rows = int((self.start[legs + 1] - self.start[legs]).sum())
+        fill = _compiled() if rows >= _COMPILE_FROM else _fill
+        chosen = np.zeros(len(legs), np.bool_)
+        fill(legs, self.start, self.slot, self.take, self.slack.copy(), chosen)
+        return legs[chosen]
+
+    def fly(self, legs: IntArray) -> None:
+        """Carry out legs: take what they take and give what they give."""
+        _, row = self.entries(legs)
+        np.add.at(self.slack, self.slot[row], self.give[row] - self.take[row])
+
+    def after(self, leg: int) -> IntArray:
+        """Return the slack once one leg has been carried out."""
+        row = np.arange(self.start[leg], self.start[leg + 1])
+        slack = self.slack.copy()
+        slack[self.slot[row]] += self.give[row] - self.take[row]
+        return slack
+
+    def net_overdrawn(self, legs: IntArray) -> IntArray:
+        """Return the legs that a set can do without to leave no resource overdrawn once all have arrived.
+
+        The last of those that draw on an overdrawn resource, one per resource; empty: none is overdrawn.
+        """
+        which, row = self.entries(legs)
+        change = self.take[row] - self.give[row]
+        total = np.zeros(len(self.slack), np.int64)
+        np.add.at(total, self.slot[row], change)
+        over = total > self.slack
+        guilty = np.flatnonzero(over[self.slot[row]] & (change > 0))
+        last = np.full(len(self.slack), -1, np.int64)
+        np.maximum.at(last, self.slot[row[guilty]], which[guilty])
+        return np.unique(last[last >= 0])
+
+
+def _fill(legs: Any, start: Any, slot: Any, take: Any, slack: Any, chosen: Any) -> None:
+    for position in range(len(legs)):
+        leg = legs[position]
+        fits = True
+        for row in range(start[leg], start[leg + 1]):
+            if take[row] > slack[slot[row]]:
+                fits = False
+                break
+        if fits:
+            chosen[position] = True
+            for row in range(start[leg], start[leg + 1]):
+                slack[slot[row]] -= take[row]
+
+
+@cache
+def _compiled() -> Any:
+    import numba
+
+    return numba.njit(nogil=True)(_fill)

@@ -1,0 +1,111 @@
+"""From one assignment to another: what has to hold on the way, and the steps with who waits for whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.model import Model
+from rebalancer.plan.caps import cap_cells
+from rebalancer.plan.checks import Demand, demands, sort_demands, touching
+from rebalancer.plan.ledger import Ledger, Legs
+from rebalancer.plan.room import Room
+from rebalancer.plan.steps import Steps
+from rebalancer.plan.waiting import depths, waiting
+from rebalancer.plan.waves import Journey
+from rebalancer.problem.numbers import IntArray
+from rebalancer.scenario.plan_section import PlanOptions
+
+
+@dataclass(frozen=True, eq=False)
+class Route:
+    """What has to hold between two assignments.
+
+    Parameters
+    ----------
+    model : Model
+    start, end : int32 arrays, one per object
+    options : PlanOptions
+    always, between : Ledger
+        Of what holds at every moment, caps included, and of net changes between waves.
+    checks : list of Demand
+        What no ledger can keep.
+    """
+
+    model: Model
+    start: NDArray[np.int32]
+    end: NDArray[np.int32]
+    options: PlanOptions
+    always: Ledger
+    between: Ledger
+    checks: list[Demand]
+
+    @staticmethod
+    def of(model: Model, start: NDArray[np.int32], end: NDArray[np.int32], options: PlanOptions) -> Route:
+        """Return the route from one assignment to another."""
+        stated = sort_demands(demands(model, start, end))
+        problem = model.problem
+        return Route(
+            model, start, end, options,
+            Ledger(problem, stated.always, cap_cells(options, problem), start, end),
+            Ledger(problem, stated.between, [], start, end),
+            stated.checks,
+        )  # fmt: skip
+
+    def legs(self) -> Legs:
+        """Return the direct way of every object that has to move."""
+        who = np.flatnonzero(self.start != self.end).astype(np.int64)
+        return Legs(who, self.start[who], self.end[who])
+
+    def journey(self, legs: Legs) -> Journey:
+        """Return a journey at its start; legs by priority."""
+        return Journey.begin(self.model, self.always, self.between, self.checks, legs, self.start)
+
+    def steps(self, legs: Legs, wave: IntArray) -> Steps:
+        """Return legs as steps, sorted by wave and otherwise as given, with what each has to wait for."""
+        order = np.argsort(wave, kind="stable")
+        legs, wave = legs.take(order), wave[order]
+        room, between = Room(self.always), Room(self.between)
+        room.add(legs)
+        between.add(legs)
+        number = np.arange(len(legs))
+        which, row = between.entries(number)
+        batches = [(between.slot[row], which)]
+        for demand in self.checks:
+            step = np.flatnonzero(touching(demand, len(self.start))[legs.who])
+            batches.append((np.zeros(len(step), np.int64), step))
+        waits = waiting(room, number, wave, legs.who, batches)
+        return Steps(legs.who, legs.source, legs.destination, wave, waits)
+
+    def squeezed(self, steps: Steps) -> Steps:
+        """Return the steps each in the earliest wave that what it waits for allows."""
+        if not len(steps) or steps.waits.wave.max() >= 0:
+            return steps
+        depth = depths(steps.waits, len(steps))
+        if int(depth.max()) + 1 >= steps.waves:
+            return steps
+        return self.steps(Legs(steps.who, steps.source, steps.destination), depth)
+
+    def back(self, steps: Steps) -> Steps:
+        """Return the way back, on the route from the end to the start: the last wave first, each step undone.
+
+        A wave whose way back exceeds a cap (into a container, where out of it was capped) is split.
+        """
+        order = np.lexsort((-np.arange(len(steps)), -steps.wave))
+        legs = Legs(steps.who[order], steps.destination[order], steps.source[order])
+        undone = steps.waves - 1 - steps.wave[order]
+        caps = Room(Ledger(self.model.problem, [], self.always.caps, self.start, self.start))
+        caps.add(legs)
+        wave, number = np.empty(len(legs), np.int64), 0
+        for old in range(steps.waves):
+            left = np.flatnonzero(undone == old)
+            while len(left):
+                together = caps.first_fit(left)
+                if not len(together):
+                    together = left[:1]
+                wave[together] = number
+                number += 1
+                left = left[~np.isin(left, together)]
+        return self.steps(legs, wave)

@@ -1,0 +1,145 @@
+"""Greedy waves: as much as fits flies together, the most useful first; what is stuck is staged on a third container."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.model import Model
+from rebalancer.plan.checks import Demand, broken_by
+from rebalancer.plan.ledger import Ledger, Legs
+from rebalancer.plan.room import Room
+from rebalancer.problem.numbers import IntArray
+
+
+@dataclass(eq=False)
+class Journey:
+    """Where a plan stands while it is made.
+
+    Parameters
+    ----------
+    model : Model
+    always, between : Room
+        What legs take and give at every moment, and between waves; the same legs in both.
+    checks : list of Demand
+    assignment : int32 array, one per object
+        Where everything is after the waves so far.
+    target : int32 array, one per object
+        Where it should end.
+    waiting : int64 array
+        Legs still to fly, by priority.
+    who, source, destination : list of int
+        Of every leg so far.
+    waves : list of int64 array
+        The legs of each wave.
+    staged : list of int
+        Objects that were sent to a third container.
+    parked : int64 array, one per container
+        How many of them it took in.
+    away : int64 array
+        Legs of those that only made room and go back when that was of use.
+    reached : bool
+        Whether something has flown since the last object was staged.
+    """
+
+    model: Model
+    always: Room
+    between: Room
+    checks: list[Demand]
+    assignment: NDArray[np.int32]
+    target: NDArray[np.int32]
+    waiting: IntArray
+    who: list[int] = field(default_factory=list)
+    source: list[int] = field(default_factory=list)
+    destination: list[int] = field(default_factory=list)
+    waves: list[IntArray] = field(default_factory=list)
+    staged: list[int] = field(default_factory=list)
+    parked: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    away: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    reached: bool = False
+
+    @staticmethod
+    def begin(
+        model: Model, always: Ledger, between: Ledger, checks: list[Demand], legs: Legs, start: NDArray[np.int32]
+    ) -> Journey:
+        """Return a journey that has to fly some legs, given by priority."""
+        target = start.copy()
+        target[legs.who] = legs.destination
+        journey = Journey(model, Room(always), Room(between), checks, start.copy(), target, np.empty(0, np.int64))
+        journey.waiting = journey.add(legs)
+        journey.parked = np.zeros(len(model.problem.containers), np.int64)
+        return journey
+
+    def copy(self) -> Journey:
+        """Return a copy that goes on by itself."""
+        return Journey(
+            self.model, self.always.copy(), self.between.copy(), self.checks, self.assignment.copy(), self.target,
+            self.waiting, self.who.copy(), self.source.copy(), self.destination.copy(), self.waves.copy(),
+            self.staged.copy(), self.parked.copy(), self.away, self.reached,
+        )  # fmt: skip
+
+    def add(self, legs: Legs) -> IntArray:
+        """Add legs; return their numbers."""
+        first = len(self.who)
+        self.always.add(legs)
+        self.between.add(legs)
+        self.who += legs.who.tolist()
+        self.source += legs.source.tolist()
+        self.destination += legs.destination.tolist()
+        return np.arange(first, first + len(legs))
+
+    def next_wave(self) -> bool:
+        """Fly the next wave; return whether there was one."""
+        wave = self.always.first_fit(self.waiting)
+        while len(wave):
+            surplus = self.between.net_overdrawn(wave)
+            if not len(surplus):
+                break
+            wave = np.delete(wave, surplus)
+        wave = self._passing(wave)
+        if not len(wave):
+            return False
+        self.fly(wave)
+        self.waiting = self.waiting[~np.isin(self.waiting, wave)]
+        return True
+
+    def fetch(self) -> bool:
+        """Let those that made room go back; return whether there are any."""
+        back, self.away = self.away, np.empty(0, np.int64)
+        self.waiting = np.concatenate([self.waiting, back])
+        return len(back) > 0
+
+    def fly(self, wave: IntArray) -> None:
+        """Carry out legs together, as a wave of their own."""
+        self.always.fly(wave)
+        self.between.fly(wave)
+        who = np.array(self.who, np.int64)[wave]
+        self.assignment[who] = np.array(self.destination, np.int32)[wave]
+        self.waves.append(wave)
+
+    def may_fly(self, wave: IntArray) -> bool:
+        """Return whether legs may fly together as far as the ledgers and the checks go."""
+        alone = self.always.first_fit(wave)
+        return len(alone) == len(wave) and not len(self.between.net_overdrawn(wave)) and self._passes(wave)
+
+    def _passes(self, wave: IntArray) -> bool:
+        who = np.array(self.who, np.int64)[wave]
+        goes = np.array(self.destination, np.int32)[wave]
+        return not broken_by(self.model, self.checks, self.assignment, who, goes)
+
+    def _passing(self, wave: IntArray) -> IntArray:
+        """Return as many of the legs as pass the checks: halves of halves, each added where it does no harm."""
+        if not self.checks or not len(wave) or self._passes(wave):
+            return wave
+        accepted = np.empty(0, np.int64)
+        blocks = [half for half in reversed(np.array_split(wave, 2)) if len(half)] if len(wave) > 1 else []
+        while blocks:
+            block = blocks.pop()
+            together = np.concatenate([accepted, block])
+            if not len(self.between.net_overdrawn(together)) and self._passes(together):
+                accepted = together
+            elif len(block) > 1:
+                blocks += [half for half in reversed(np.array_split(block, 2)) if len(half)]
+        return accepted

@@ -1,0 +1,66 @@
+"""Plans over random problems with any spec: safe wave by wave, whichever of the moves in flight arrive first."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rebalancer.model import Model
+from rebalancer.model.evaluate import CellValues, evaluate_cells
+from rebalancer.plan import PlanOptions, make_plan
+from rebalancer.plan.flight import ALWAYS, AT_END, moment
+from rebalancer.plan.steps import Steps
+from tests.property.problems import every_assignment, models
+
+
+@st.composite
+def journeys(draw: st.DrawFn) -> tuple[Model, np.ndarray]:
+    """A model, and an assignment that breaks nothing that has to hold."""
+    model = draw(models(4, 3))
+    options = every_assignment(model.problem)
+    tried = [options[at] for at in draw(st.lists(st.integers(0, len(options) - 1), min_size=8, max_size=8))]
+    return model, next((end for end in tried if model.evaluate(end).feasible), model.problem.initial)
+
+
+def worst(model: Model, now: np.ndarray, ends: list[np.ndarray], when: tuple[str, ...]) -> list[str]:
+    """Which hard cells are worse than at either end, and positive."""
+    values = [CellValues(model.problem, place) for place in (now, *ends)]
+    found = []
+    for hard in model.hard:
+        own = moment(model.constraints[hard.constraint].in_flight, hard, {})
+        level, *known = (evaluate_cells(value, hard.cells).integers.dense() for value in values)
+        if own in when and (level > np.maximum(np.maximum(*known), 0)).any():
+            found.append(model.constraints[hard.constraint].name)
+    return found
+
+
+def follow(model: Model, start: np.ndarray, steps: Steps, ends: list[np.ndarray]) -> np.ndarray:
+    now = start.copy()
+    for wave in range(steps.waves):
+        rows = steps.in_wave(wave)
+        assert (now[steps.who[rows]] == steps.source[rows]).all()
+        for arrived in itertools.product([False, True], repeat=len(rows)):
+            partly = now.copy()
+            mine = rows[np.array(arrived, np.bool_)]
+            partly[steps.who[mine]] = steps.destination[mine]
+            assert not worst(model, partly, ends, (ALWAYS,))
+        now[steps.who[rows]] = steps.destination[rows]
+        assert not worst(model, now, ends, (ALWAYS, "between_waves"))
+    return now
+
+
+@pytest.mark.parametrize("staging", [True, False])
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(drawn=journeys())
+def test_a_plan_over_any_spec_is_safe_and_comes_back(staging: bool, drawn: tuple[Model, np.ndarray]) -> None:
+    model, end = drawn
+    start = model.problem.initial
+    plan = make_plan(model, start, end, PlanOptions(staging=staging))
+    reached = follow(model, start, plan.steps, [start, plan.steps.end(start)])
+    left = {model.problem.objects[at] for at in np.flatnonzero(reached != end).tolist()}
+    assert left == {blocked.object for blocked in plan.blocked}
+    assert all(blocked.reasons for blocked in plan.blocked)
+    assert (follow(model, reached, plan.rollback, [reached, start]) == start).all()
+    assert AT_END not in {excess.in_flight for excess in plan.excess}
