@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.forms import FAR, Column, Forms, Piece, Special, TooLargeForMoves, Way
+from rebalancer.engines.local_search.atoms import Column, Piece, Special, Way
+from rebalancer.engines.local_search.forms import FAR, Forms, TooLargeForMoves
 from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Model, Product, Ratio, Reduce
