@@ -66,11 +66,11 @@ _BLIND, _FEW = 20, 500
 _TEAMS, _MOST_TEAMS = 20, 20_000
 #: Seconds that one kernel call should take, and that pass between two answers that are handed over.
 _CALL, _SHARE = 0.05, 0.25
-#: A walk starts at some multiple of the median cost of moves that are no gain, and ends at this share of it. Three
-#: short walks try three multiples; two longer ones the best of these and a hotter one; the winner takes the rest: where
-#: limits are tight a long relaxed walk, and then one of the last of these multiples.
-_HEATS, _HOTTER, _COLD = (0.01, 0.1, 3.0), 4.0, 0.003
-_SHORT, _LONGER, _LONGEST, _AFTER = 0.03, 0.08, 0.6, 0.3
+#: A walk starts at some multiple of the median cost of moves that are no gain, and ends at this share of it. Short
+#: walks try one multiple each; two longer ones the best of these and a hotter one; the winner takes the rest. Where
+#: limits are tight, a long relaxed walk comes first, and then one of the last of these multiples.
+_HEATS, _HOTTER, _COLD = (0.001, 0.01, 0.1, 3.0), 4.0, 0.003
+_SHORT, _LONGER, _LONGEST, _AFTER = 0.025, 0.08, 0.6, 0.3
 #: Limits on amounts are relaxed by this share at first, down to none at this share of a walk; what is beyond them costs
 #: this multiple of a typical move per typical object, and up to so many times more at the end. Only where fewer than
 #: this share of random moves are within the limits.
