@@ -124,7 +124,7 @@ def test_searchers_share_one_incumbent(model: Model) -> None:
         if len(seen) == 2:
             budget.reach()
         while not budget.over:
-            time.sleep(0.01)
+            budget.stop.wait(0.01)
 
     together((quick, quick), incumbent, incumbent.budget, request)
     assert sorted(entry[1:] for entry in seen) == [(1, 0), (1, 1)]
@@ -140,7 +140,7 @@ def test_a_searcher_that_fails_ends_the_search(model: Model) -> None:
 
     def waits(model: Model, shared: Incumbent, budget: Budget, request: Request) -> None:
         while not budget.over:
-            time.sleep(0.01)
+            budget.stop.wait(0.01)
 
     with pytest.raises(ArithmeticError, match="a defect"):
         together((waits, fails), incumbent, incumbent.budget, request)

@@ -270,6 +270,17 @@ class CpsatEngine:
             budget.tick(max(1, round(question.worked / DETERMINISTIC_SECOND / _ROUND)))
             self._take(search, encoding, outcome, position)
             if outcome.status == "INFEASIBLE":
+                # believed only if said twice, in two ways: CP-SAT has been seen to say so falsely
+                again = solve(
+                    encoding.bulk,
+                    replace(search.request, gap=0.0, seed=search.request.seed + 1, workers=1),
+                    budget.part(4 * seconds),
+                    symmetry_level=0,
+                    cp_model_probing_level=0,
+                )
+                self._take(search, encoding, again, position)
+                if again.status != "INFEASIBLE":
+                    break
                 bound = ceiling + 1
             elif outcome.bound is not None:
                 bound = max(bound, min(outcome.bound + constant, search.integers[position]))
