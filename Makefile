@@ -1,6 +1,7 @@
 # make demo   solve a real scenario and show the result
 # make test   everything that must hold: lint, types, import contract, tests
 # make lint   the same without the tests
+# make test-services  the tests that need a PostgreSQL server; starts one of its own, or REBALANCER_TEST_POSTGRES=URL
 # make format ruff's fixes and formatting
 # make generate  what is generated from the code: tables in the docs, the schema
 # make clean  remove the environment and everything generated
@@ -19,7 +20,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 	"$$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; \
 	done)
 
-.PHONY: demo test lint format generate clean
+.PHONY: demo test test-services lint format generate clean
 
 demo: $(VENV)/installed
 	$(BIN)/rebalance solve $(DEMO) --time-limit $(DEMO_TIME) -o build/demo
@@ -28,6 +29,10 @@ demo: $(VENV)/installed
 
 test: lint
 	$(BIN)/pytest -n $(JOBS)
+
+test-services: $(VENV)/installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,postgres]'
+	$(BIN)/python tests/services/run.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

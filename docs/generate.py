@@ -2,7 +2,8 @@
 
 - the table of parameters in every page of ``docs/reference/specs``,
 - the table of specs in ``docs/index.md``,
-- ``docs/scenario.schema.json``,
+- ``docs/scenario.schema.json``, ``docs/job.schema.json``, ``docs/plan.schema.json``,
+- the table of fields in ``docs/reference/nightly-jobs.md``,
 - the imports for type checkers in ``rebalancer/__init__.py``.
 
 `tests/test_layout.py` fails where one of them is out of date.
@@ -19,26 +20,35 @@ ROOT = Path(__file__).resolve().parents[1]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from rebalancer.scenario.schema import json_schema  # noqa: E402
+from rebalancer.jobs import schema as jobs  # noqa: E402
+from rebalancer.plan import schema as plans  # noqa: E402
+from rebalancer.scenario import schema as scenarios  # noqa: E402
 from rebalancer.specs import pages, registry  # noqa: E402
 
 PAGES = ROOT / "docs" / "reference" / "specs"
 INDEX = ROOT / "docs" / "index.md"
-SCHEMA = ROOT / "docs" / "scenario.schema.json"
+SCHEMAS = {
+    ROOT / "docs" / "scenario.schema.json": scenarios.json_schema,
+    ROOT / "docs" / "job.schema.json": jobs.json_schema,
+    ROOT / "docs" / "plan.schema.json": plans.json_schema,
+}
+JOBS = ROOT / "docs" / "reference" / "nightly-jobs.md"
 PACKAGE = ROOT / "rebalancer" / "__init__.py"
 
 _INDEX_TABLE = re.compile(r"\| spec \| goal \| constraint \| in one line \|\n\|---\|---\|---\|---\|\n(\|.*\n)*")
+_JOB_TABLE = re.compile(re.escape(jobs.HEAD) + r"(\|.*\n)*")
 _TYPE_CHECKING = re.compile(r"(?<=^if TYPE_CHECKING:\n)(    .*\n|\))+", re.MULTILINE)
 _IMPORT = re.compile(r"    from (\S+) import (?:\(\n\s+)?(\w+) as \w+(?:,\n    \))?\n")
 
 
 def outputs() -> dict[Path, str]:
     """Return every file with something generated, and what it should hold."""
-    out = {SCHEMA: json.dumps(json_schema(), ensure_ascii=False, indent=2) + "\n"}
+    out = {path: json.dumps(schema(), ensure_ascii=False, indent=2) + "\n" for path, schema in SCHEMAS.items()}
     for key in registry.BUILT_IN:
         page = PAGES / f"{key}.md"
         if page.is_file():
             out[page] = pages.refreshed(page.read_text(encoding="utf-8"), registry.get(key))
+    out[JOBS] = _JOB_TABLE.sub(lambda _: jobs.reference_table(), JOBS.read_text(encoding="utf-8"))
     out[INDEX] = _INDEX_TABLE.sub(lambda _: index_table(), INDEX.read_text(encoding="utf-8"))
     out[PACKAGE] = _TYPE_CHECKING.sub(lambda found: imports(found[0]), PACKAGE.read_text(encoding="utf-8"))
     return out

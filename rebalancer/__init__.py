@@ -9,6 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rebalancer.plan import Cap as Cap
+    from rebalancer.plan import Plan as Plan
+    from rebalancer.plan import PlanOptions as PlanOptions
+    from rebalancer.plan import plan_moves as plan_moves
     from rebalancer.problem.errors import InputError as InputError
     from rebalancer.solution import Evaluation as Evaluation
     from rebalancer.solution import Solution as Solution
@@ -88,12 +92,16 @@ __version__ = "0.1.0"
 
 #: Public name -> module, besides the specs, which the registry knows.
 _HOMES = {
+    "Cap": "rebalancer.plan",
     "Evaluation": "rebalancer.solution",
     "Filter": "rebalancer.specs.fields",
     "InputError": "rebalancer.problem.errors",
     "Limit": "rebalancer.specs.fields",
+    "Plan": "rebalancer.plan",
+    "PlanOptions": "rebalancer.plan",
     "Rebalancer": "rebalancer.solver",
     "Solution": "rebalancer.solution",
+    "plan_moves": "rebalancer.plan",
 }
 
 

@@ -28,7 +28,7 @@ def coarse_goals(model: Model) -> list[Fault]:
             parts += [
                 (f"repairing '{constraint.name}'", "invalid_cost", float(constraint.invalid_cost), ("constraints", row))
                 for row, constraint in enumerate(model.constraints)
-                if constraint.tuple_pos_if_broken == index and _may_pay(model, row)
+                if any(fix.component is part for fix in position.fixes for part in constraint.components)
             ]
         for what, field, factor, path in parts:
             if 0 < _FINE * factor < position.epsilon:
@@ -39,11 +39,3 @@ def coarse_goals(model: Model) -> list[Fault]:
                 )
                 warnings.append(Fault("coarse", message, (*path, field), factor))
     return warnings
-
-
-def _may_pay(model: Model, row: int) -> bool:
-    """Whether a constraint has a fix-it goal."""
-    constraint = model.constraints[row]
-    if constraint.policy != "DEFAULT":
-        return constraint.policy == "SOFT"
-    return bool(model.evaluate(model.problem.initial).broken_components[row])

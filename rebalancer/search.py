@@ -79,6 +79,7 @@ def search(
     )
     engine = _engine(settings.engine)
     answer = _run(engine, model, request)
+    watch.call = None  # a searcher that was left behind has nothing to tell
     if watch.failure is not None:
         raise watch.failure
     return judge(model, answer, request, settings.engine)
@@ -186,6 +187,7 @@ def judge(model: Model, answer: Answer, request: Request, engine: str) -> Soluti
         _initial=initial,
         _final=final,
         _assignment=placed,
+        _plan_options=None,
         status=status,
         engine=answer.engine or engine,
         seconds=request.seconds,

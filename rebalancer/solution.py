@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from rebalancer.engines.base import Status
     from rebalancer.model import Model, Score
+    from rebalancer.scenario.plan_section import PlanOptions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +45,7 @@ class Evaluation:
     _initial: Score = field(repr=False)
     _final: Score = field(repr=False)
     _assignment: NDArray[np.int32] = field(repr=False)
+    _plan_options: PlanOptions | None = field(default=None, repr=False, kw_only=True)
 
     def __repr__(self) -> str:
         return f"Evaluation(objective={self.objective['final'].tolist()}, broken={list(self.broken)})"
@@ -245,9 +247,13 @@ def tables(
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a table as dictionaries of plain values; NaN as None."""
     columns: Mapping[str, list[Any]] = {
-        str(name): [_plain(value) for value in table[name].tolist()] for name in table.columns
+        str(name): [
+            None if type(value) is float and not math.isfinite(value) else value for value in table[name].tolist()
+        ]
+        for name in table.columns
     }
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    names = list(columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _with_none(names: NDArray[np.object_]) -> NDArray[np.object_]:
@@ -255,7 +261,3 @@ def _with_none(names: NDArray[np.object_]) -> NDArray[np.object_]:
     out = np.empty(len(names) + 1, object)
     out[:-1] = names
     return out
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -28,6 +29,7 @@ from rebalancer.specs.entries import Constraint, Goal, InFlight, Policy, check_e
 if TYPE_CHECKING:
     from rebalancer.engines.base import Progress
     from rebalancer.model import Model
+    from rebalancer.scenario.plan_section import PlanOptions
     from rebalancer.scenario.reader import Scenario
 
 __all__ = ["InternalError", "Rebalancer"]
@@ -282,6 +284,7 @@ class Rebalancer:
         tuple_pos_if_broken: int = 0,
         weight: float = 1.0,
         tuple_pos: int = 0,
+        in_flight: str | InFlight | None = None,
     ) -> None:
         """Demand what a statement in the language of another scheduler demands, and minimise what it would rather not.
 
@@ -291,7 +294,7 @@ class Rebalancer:
             Such as ``rebalancer.dialects.marathon.Marathon(app="/web", constraints=[["rack_id", "GROUP_BY", "3"]])``.
         name : str, optional
             Its rules are called ``<name>: <rule>``.
-        policy, invalid_cost, invalid_state, tuple_pos_if_broken, weight, tuple_pos
+        policy, invalid_cost, invalid_state, tuple_pos_if_broken, in_flight, weight, tuple_pos
             Of what it demands, as in `add_constraint`; of what it prefers, as in `add_goal`.
 
         Raises
@@ -311,7 +314,18 @@ class Rebalancer:
             for value, field in ((tuple_pos_if_broken, "tuple_pos_if_broken"), (tuple_pos, "tuple_pos"))
         )
         self._statements.append(
-            Rules(statement, name, arguments.policy(policy, path), cost, state, broken, factor, position, path)
+            Rules(
+                statement,
+                name,
+                arguments.policy(policy, path),
+                cost,
+                state,
+                broken,
+                factor,
+                position,
+                path,
+                arguments.in_flight(in_flight, path),
+            )
         )
         self._model = None
 
@@ -422,6 +436,7 @@ class Rebalancer:
             _initial=initial,
             _final=final,
             _assignment=placed,
+            _plan_options=self._plan_options,
         )
 
     def solve(
@@ -496,7 +511,12 @@ class Rebalancer:
         )
         model = self.model
         hint = None if start is None else self._indices(start, model)
-        return search(model, settings, hint, on_progress, stop or threading.Event(), began)
+        found = search(model, settings, hint, on_progress, stop or threading.Event(), began)
+        return replace(found, _plan_options=self._plan_options)
+
+    @property
+    def _plan_options(self) -> PlanOptions | None:
+        return None if self._scenario is None else self._scenario.plan
 
     def _indices(self, assignment: AssignmentLike, model: Model) -> Any:
         problem = model.problem

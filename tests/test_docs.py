@@ -62,6 +62,7 @@ FILES = sorted([*(ROOT / "scenarios").glob("*/*.yaml"), *(ROOT / "specs").glob("
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
-def test_editors_accept_every_scenario_of_the_repository(file: Path) -> None:
-    schema = json.loads((ROOT / "docs" / "scenario.schema.json").read_text(encoding="utf-8"))
+def test_editors_accept_every_scenario_and_job_of_the_repository(file: Path) -> None:
+    name = "job" if file.name == "job.yaml" else "scenario"
+    schema = json.loads((ROOT / "docs" / f"{name}.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(yaml.safe_load(file.read_text(encoding="utf-8")), schema)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ("ortools", "pandas", "numba", "pyarrow", "matplotlib")
+HEAVY = ("ortools", "pandas", "numba", "pyarrow", "matplotlib", "sqlalchemy")
 
 REPORT = "import sys; print(*[name for name in {heavy!r} if name in sys.modules])"
 

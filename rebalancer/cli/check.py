@@ -1,4 +1,4 @@
-"""`rebalance check`: reads and validates a scenario, solves nothing."""
+"""`rebalance check`: reads and validates a scenario or a nightly job, solves nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from rebalancer.cli import faults
 from rebalancer.cli.options import common, scenario_argument
-from rebalancer.cli.scenario_file import read_scenario
+from rebalancer.cli.scenario_file import read_scenario_or_job
 
 if TYPE_CHECKING:
     from rebalancer.model import Model
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 @scenario_argument
 @common
 def command(scenario: str, as_json: bool) -> int:
-    """Read and validate SCENARIO; solve nothing.
+    """Read and validate SCENARIO, or a nightly job with its snapshot; solve nothing.
 
     Every fault is reported at once, with its line and what was probably meant.
     """
     from rebalancer.rounding import coarse_goals
     from rebalancer.solver import Rebalancer
 
-    read = read_scenario(scenario, warn=not as_json)
+    read = read_scenario_or_job(scenario, warn=not as_json)
     model = Rebalancer.from_scenario(read).model
     found = summary(read, model)
     if as_json:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable
 from typing import Any
 
+from rebalancer.indented import indented
 from rebalancer.problem.errors import Fault
 
 
@@ -43,7 +43,7 @@ def report(faults: Iterable[Fault], as_json: bool) -> None:
 
 def print_json(data: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
-    print(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
+    print("".join(indented(data)))
 
 
 def _plain(value: Any) -> Any:

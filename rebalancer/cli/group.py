@@ -22,8 +22,10 @@ VERBS = {
     "check-placement": "rebalancer.cli.check_placement",
     "doctor": "rebalancer.cli.doctor",
     "evaluate": "rebalancer.cli.evaluate",
+    "history": "rebalancer.cli.history",
     "import": "rebalancer.cli.import_instance",
     "languages": "rebalancer.cli.languages",
+    "nightly": "rebalancer.cli.nightly",
     "plan": "rebalancer.cli.plan",
     "schema": "rebalancer.cli.schema",
     "solve": "rebalancer.cli.solve",
@@ -138,7 +140,9 @@ Exit codes:
   3  done, but some constraint stays broken
   4  infeasible, proven
   5  no solution found in the time limit
+  6  another run of the job is under way
   7  the plan is stale, or valid in part only
+  8  a guard of the job refuses
 """
 
 

@@ -1,11 +1,11 @@
-"""Ctrl-C and SIGTERM while solving: the first keeps the best answer so far, the second gives up."""
+"""Ctrl-C and SIGTERM while solving: the first keeps the best answer so far, if there is one; the second gives up."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -13,20 +13,31 @@ _NOTICE = b"stopping with the best answer so far; interrupt again to give up\n"
 
 
 @contextmanager
-def kept_answers(stop: threading.Event) -> Iterator[None]:
+def kept_answers(
+    stop: threading.Event, as_line: Callable[[bytes], bytes] = bytes, answered: threading.Event | None = None
+) -> Iterator[None]:
     """Set ``stop`` at the first signal, raise KeyboardInterrupt at the second.
 
     Only the main thread can receive signals; in another one this does nothing.
+
+    Parameters
+    ----------
+    stop : threading.Event
+    as_line : callable
+        Makes of what the first signal prints on stderr a line of the log that is written there.
+    answered : threading.Event, optional
+        Set once there is an answer to keep. Until then the first signal raises KeyboardInterrupt: nobody who interrupts
+        the reading of a large problem wants to wait for its end.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def interrupted(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
+        if stop.is_set() or not (answered is None or answered.is_set()):
             raise KeyboardInterrupt
         stop.set()
-        os.write(2, _NOTICE)  # print is not safe here: the signal may have come in the middle of another one
+        os.write(2, as_line(_NOTICE))  # print is not safe here: the signal may have come in the middle of another one
 
     before = {number: signal.signal(number, interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -115,13 +115,13 @@ def common(function: _F) -> _F:
     return run  # type: ignore[return-value]
 
 
-def configure_logging(verbose: bool, debug: bool) -> None:
-    """Send the library's log to stderr: warnings, and more if asked for."""
+def configure_logging(verbose: bool, debug: bool, lines: logging.Formatter | None = None) -> None:
+    """Send the library's log to stderr: warnings, and more if asked for; as text, or in lines of another form."""
     log = logging.getLogger("rebalancer")
     for handler in [known for known in log.handlers if getattr(known, "of_command", False)]:
         log.removeHandler(handler)
     handler = logging.StreamHandler(sys.stderr)
     handler.of_command = True  # type: ignore[attr-defined]
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(lines or logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     log.addHandler(handler)
     log.setLevel(logging.DEBUG if debug else logging.INFO if verbose else logging.WARNING)

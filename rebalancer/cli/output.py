@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
+from rebalancer.exports import solution_files
 from rebalancer.folders import OutputFolder, cannot_write
 
 if TYPE_CHECKING:
@@ -14,16 +13,7 @@ if TYPE_CHECKING:
 
 def write_solution(folder: OutputFolder, solution: Solution) -> list[str]:
     """Write ``assignment.csv``, ``moves.csv`` and, last, ``result.json``; return their names."""
-
-    def result(stream: TextIO) -> None:
-        json.dump(solution.to_json(), stream, ensure_ascii=False, indent=2, allow_nan=False)
-        stream.write("\n")
-
-    files: dict[str, Callable[[TextIO], None]] = {
-        "assignment.csv": lambda stream: solution.assignment.to_frame().to_csv(stream, lineterminator="\n"),
-        "moves.csv": lambda stream: solution.moves.to_csv(stream, index=False, lineterminator="\n"),
-        "result.json": result,
-    }
+    files = solution_files(solution)
     folder.write(files)
     return list(files)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     help="What `rebalance solve -o` wrote; otherwise SCENARIO is solved first.",
 )
 @click.option("--time-limit", metavar="TIME", type=Duration(), help="For solving, such as 60s or 5m.")
+@click.option("--expires", metavar="TIME", type=Duration(), help="No step is to be started later, such as 12h.")
 @click.option(
     "--format",
     "template",
@@ -47,20 +46,25 @@ if TYPE_CHECKING:
 )
 @common
 def command(
-    scenario: str, output: str, result: str | None, time_limit: float | None, template: str | None, as_json: bool
+    scenario: str,
+    output: str,
+    result: str | None,
+    time_limit: float | None,
+    expires: float | None,
+    template: str | None,
+    as_json: bool,
 ) -> int:
     """Order the moves of SCENARIO's solution into waves, prove them safe by replay, and write the plan.
 
     Nothing is carried out. Exit code 3 if some move is blocked or some constraint stays broken.
     """
     from rebalancer.plan import plan_moves
-    from rebalancer.plan.formats import commands, digests, to_json, to_markdown, write_csv
+    from rebalancer.plan.formats import check_template, digests, plan_files
+    from rebalancer.scenario.plan_section import with_fields
     from rebalancer.solver import Rebalancer
 
     read = read_scenario(scenario)
     if template is not None:
-        from rebalancer.plan.formats import check_template
-
         check_template(template)
     with ExitStack() as stack:
         table = None
@@ -78,34 +82,25 @@ def command(
                 if as_json:
                     faults.print_json(solution.to_json())
                 return code
-        plan = plan_moves(solution, read.plan)
-        content = to_json(plan, digests(read.files))
-        files: dict[str, Callable[[TextIO], Any]] = {
-            "plan.csv": lambda stream: write_csv(plan, stream),
-            "plan.md": lambda stream: stream.write(to_markdown(plan)),
-        }
-        if template is not None:
-            lines = list(commands(plan, template))
-            files["plan.sh"] = lambda stream: stream.writelines(f"{line}\n" for line in lines)
-        files["plan.json"] = lambda stream: _write_json(stream, content)
+        options = read.plan if expires is None else with_fields(read.plan, {"expires": expires})
+        plan = plan_moves(solution, options)
+        inputs = {**digests(read.files), **read.queries}
+        files = plan_files(plan, inputs, template)
         folder.write(files)
     if as_json:
-        faults.print_json(content)
+        faults.print_json(plan.to_json(inputs))
     else:
         _show(plan, output, list(files))
     return Exit.BROKEN if plan.blocked else code
 
 
-def _write_json(stream: TextIO, content: dict[str, Any]) -> None:
-    json.dump(content, stream, ensure_ascii=False, indent=2, allow_nan=False)
-    stream.write("\n")
-
-
 def _show(plan: Plan, output: str, written: list[str]) -> None:
-    how = "as few as there can be" if plan.exact else f"at least {plan.lower_bound} are needed"
+    how = "as few as there can be" if plan.exact else f"at least {plan.lower_bound}"
     click.echo(f"{plan.status}: {len(plan.steps)} steps in {plan.waves} waves ({how}), verified, with the way back")
     if plan.staged:
         click.echo(f"{len(plan.staged)} steps only make room")
+    if plan.expires is not None:
+        click.echo(f"expires at {plan.expires.isoformat(timespec='seconds')}")
     for one in plan.blocked[:20]:
         click.echo(f"blocked: {one.object} from {one.source} to {one.destination}: {'; '.join(one.reasons)}")
     if len(plan.blocked) > 20:

@@ -23,6 +23,30 @@ def read_scenario(path: str, warn: bool = True) -> Scenario:
 
     scenario = load(path)
     if warn:
-        for warning in scenario.warnings:
-            print(faults.line(warning, "warning"), file=sys.stderr)
+        _tell(scenario)
     return scenario
+
+
+def read_scenario_or_job(path: str, warn: bool = True) -> Scenario:
+    """Return a scenario, or that of a nightly job with the state of now.
+
+    Raises
+    ------
+    InputError
+        With every fault.
+    """
+    from rebalancer.jobs.job import is_job, read_job
+
+    if not is_job(path):
+        return read_scenario(path, warn)
+    from rebalancer.jobs.snapshot import take_snapshot
+
+    scenario = take_snapshot(read_job(path)).scenario
+    if warn:
+        _tell(scenario)
+    return scenario
+
+
+def _tell(scenario: Scenario) -> None:
+    for warning in scenario.warnings:
+        print(faults.line(warning, "warning"), file=sys.stderr)

@@ -6,6 +6,7 @@ import sys
 import threading
 from contextlib import ExitStack, nullcontext
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +16,9 @@ from rebalancer.cli.interrupts import kept_answers
 from rebalancer.cli.options import Duration, EngineName, FilePath, Share, Targets, common, scenario_argument
 from rebalancer.cli.output import OutputFolder, write_solution
 from rebalancer.cli.scenario_file import read_scenario
+
+if TYPE_CHECKING:
+    from rebalancer.engines.base import Progress
 
 
 @click.command(name="solve")
@@ -80,18 +84,25 @@ def command(
 ) -> int:
     """Find a better assignment for SCENARIO, and prove how good it is.
 
-    Ctrl-C ends the search with the best assignment so far.
+    Ctrl-C ends the search with the best assignment so far, or gives up where
+    there is none yet.
     """
     from rebalancer.report.progress import reporter
     from rebalancer.solver import Rebalancer
 
-    stop = threading.Event()
+    stop, answered = threading.Event(), threading.Event()
     with ExitStack() as stack:
-        stack.enter_context(kept_answers(stop))
+        stack.enter_context(kept_answers(stop, answered=answered))
         read = read_scenario(scenario)
         table = None if start is None else AssignmentFile(start, read.problem)
         folder = None if output is None else stack.enter_context(OutputFolder(output))
-        with nullcontext() if table is None else table.located(), reporter(quiet) as progress:
+        with nullcontext() if table is None else table.located(), reporter(quiet) as show:
+
+            def progress(news: Progress) -> None:
+                if news.objective is not None:
+                    answered.set()
+                show(news)
+
             solution = Rebalancer.from_scenario(read).solve(
                 engine=engine,
                 time_limit=time_limit,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from rebalancer.cli import faults
 from rebalancer.cli.assignment_file import AssignmentFile
 from rebalancer.cli.exits import Exit
 from rebalancer.cli.options import FilePath, common
-from rebalancer.cli.scenario_file import read_scenario
+from rebalancer.cli.scenario_file import read_scenario_or_job
 from rebalancer.problem.errors import Fault, InputError
 
 #: Steps that are listed on a terminal.
@@ -29,7 +30,10 @@ _SHOWN = 20
     help="Where everything is now; otherwise as the scenario says. Columns are named like the object and container.",
 )
 @click.option(
-    "--scenario", metavar="SCENARIO", type=FilePath(), help="The scenario; otherwise the one that PLAN was made from."
+    "--scenario",
+    metavar="SCENARIO",
+    type=FilePath(),
+    help="The scenario, or the nightly job; otherwise the one that PLAN was made from.",
 )
 @common
 def command(plan: str, state: str | None, scenario: str | None, as_json: bool) -> int:
@@ -43,18 +47,17 @@ def command(plan: str, state: str | None, scenario: str | None, as_json: bool) -
     path = str(Path(plan) / "plan.json") if os.path.isdir(plan) else plan
     content = read_plan(path)
     where = scenario or _scenario_of(content, path)
-    read = read_scenario(where)
+    read = read_scenario_or_job(where)
     solver = Rebalancer.from_scenario(read)
     table = None if state is None else AssignmentFile(state, read.problem)
     with nullcontext() if table is None else table.located():
         evaluation = solver.evaluate(None if table is None else table.frame)
     verdict = verify_plan(solver.model, content, evaluation._assignment, read.plan)
-    verdict.reasons.extend(_changed(content))
+    verdict.reasons.extend(_changed(content, read.queries))
     if as_json:
         faults.print_json(verdict.to_json())
     else:
-        click.echo(f"{verdict.verdict}: {len(verdict.valid)} steps to do, {len(verdict.done)} done, "
-                   f"{len(verdict.invalid)} not valid")  # fmt: skip
+        click.echo(verdict.summary)
         for line in [*(f"{key}: {why}" for key, why in verdict.invalid.items())][:_SHOWN] + verdict.reasons:
             click.echo(line)
         if len(verdict.invalid) > _SHOWN:
@@ -63,7 +66,7 @@ def command(plan: str, state: str | None, scenario: str | None, as_json: bool) -
 
 
 def _scenario_of(content: dict[str, Any], path: str) -> str:
-    """Return the scenario file that a plan was made from."""
+    """Return the scenario or job file that a plan was made from."""
     name = next(iter(content["inputs"]), None)
     if name is None or not os.path.exists(name):
         missing = "the plan names no scenario" if name is None else f"its scenario '{name}' is not there"
@@ -71,14 +74,21 @@ def _scenario_of(content: dict[str, Any], path: str) -> str:
     return str(name)
 
 
-def _changed(content: dict[str, Any]) -> list[str]:
-    """Return which inputs are not what they were."""
+def _changed(content: dict[str, Any], queries: Mapping[str, str]) -> list[str]:
+    """Return which inputs are not what they were; ``queries`` has the digests of what databases return now."""
     from rebalancer.plan.formats import digests
 
     out = []
     for name, digest in content["inputs"].items():
-        if not os.path.exists(name):
+        if name in queries:
+            changed = queries[name] != digest
+        elif "://" in name:  # of a database that is not asked here
+            continue
+        elif not os.path.exists(name):
             out.append(f"'{name}' is not there any more")
-        elif digests([name])[name] != digest:
+            continue
+        else:
+            changed = digests([name])[name] != digest
+        if changed:
             out.append(f"'{name}' has changed since the plan was made")
     return out

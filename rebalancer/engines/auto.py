@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
@@ -36,12 +37,17 @@ _CLOSABLE = 100_000
 #: many it rarely closes the gap, and the searchers get most of the time.
 _SEEDED, _SEEDING, _SEEDING_SHARE = 2_000, 8.0, 0.3
 _HARD, _HARD_SEEDING, _HARD_SHARE = 20_000, 120.0, 0.7
+#: Up to this many pairs it is worth finding out whether containers are crowded. Then nobody closes the gap of many,
+#: and two local searches side by side find more than one and another engine, which polishes for this share of the time.
+_SOUNDED, _POLISHING = 5_000_000, 0.12
 #: Seconds that must be left for local search where its kernels have yet to be compiled, which takes half of them.
 _COMPILING = 40.0
 #: Seconds of a searcher's first turn where searchers take turns, and how much longer each next round is.
 _TURN, _LONGER = 1.0, 1.5
 #: How often somebody who waits for searchers looks whether one of them failed, in seconds.
 _GLANCE = 0.1
+#: Seconds that searchers have to come back after somebody has stopped the search; building a large model takes longer.
+_GRACE = 0.3
 
 
 class AutoEngine:
@@ -56,7 +62,12 @@ class AutoEngine:
             return finish(incumbent, self.name)
         raise_bounds(incumbent)
         pairs = len(model.problem.objects) * (len(model.problem.containers) + 1)
-        if fits(incumbent) and (pairs <= _CLOSABLE or incumbent.found is None):
+        several = _HARD < pairs <= _SOUNDED and request.workers > 1 and not request.deterministic
+        if several and _crowded(incumbent, request):
+            team = searchers(incumbent.budget)
+            most = incumbent.budget.part((1 - _POLISHING) * incumbent.budget.remaining)
+            together(team[:1] * request.workers, incumbent, most, request)
+        elif fits(incumbent) and (pairs <= _CLOSABLE or incumbent.found is None):
             if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
                 seconds, share_of_time = (_SEEDING, _SEEDING_SHARE) if pairs <= _HARD else (_HARD_SEEDING, _HARD_SHARE)
                 share = incumbent.budget.part(min(seconds, share_of_time * incumbent.budget.remaining))
@@ -64,6 +75,18 @@ class AutoEngine:
             return CpsatEngine().conclude(incumbent)
         together(searchers(incumbent.budget), incumbent, incumbent.budget, request)
         return finish(incumbent, self.name)
+
+
+def _crowded(incumbent: Incumbent, request: Request) -> bool:
+    """Whether local search is there, and finds that limits forbid most moves."""
+    if incumbent.found is None or len(searchers(incumbent.budget)) < 2:
+        return False
+    from rebalancer.engines.local_search.search import is_crowded
+
+    try:
+        return is_crowded(incumbent.model, incumbent, request)
+    except TooLargeForMoves:
+        return False
 
 
 def searchers(budget: Budget, seeding: bool = False) -> tuple[Searcher, ...]:
@@ -118,7 +141,10 @@ def _in_turns(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, 
 
 
 def _side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, request: Request) -> None:
-    """Run every searcher in a thread of its own: the first with all workers that the others leave, these with one."""
+    """Run every searcher in a thread of its own: the first with all workers that the others leave, these with one.
+
+    Where somebody waits for the answer (``budget.stop``), searchers that are busy with something are left behind.
+    """
     whole = budget.part(budget.remaining)
     failures: list[BaseException] = []
 
@@ -143,9 +169,14 @@ def _side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budg
     ]
     for thread in threads:
         thread.start()
+    stopped = None
     while any(thread.is_alive() for thread in threads):
         for thread in threads:
             thread.join(_GLANCE)
+        if budget.stop.is_set():
+            stopped = stopped or time.monotonic()
+            if time.monotonic() - stopped > _GRACE:  # who is late has nothing to add: every answer is handed over
+                break
     if failures:
         raise failures[0]
 

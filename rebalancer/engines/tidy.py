@@ -17,8 +17,8 @@ from rebalancer.model import Model
 _SECONDS, _OVERTIME = 5.0, 0.25
 #: Seconds that it takes to begin, per object.
 _PER_OBJECT = 1e-6
-#: The most checks; where the clock must not decide, this alone ends it.
-_CHECKS, _CHECKS_DETERMINISTIC = 5_000, 1_000
+#: The most checks; where the clock must not decide, there are so many per second of the limit, between these two.
+_CHECKS, _CHECKS_A_SECOND, _FEWEST, _MOST = 5_000, 20, 40, 1_000
 #: So many objects are returned together at most.
 _TOGETHER = 500
 
@@ -38,7 +38,7 @@ def undo_idle_moves(model: Model, assignment: NDArray[np.int32], budget: Budget)
     deadline, overtime = time.monotonic() + seconds, time.monotonic() + _OVERTIME
     state = State(model, assignment)
     pending = [moved[first : first + _TOGETHER] for first in range(0, len(moved), _TOGETHER)]
-    for _ in range(_CHECKS_DETERMINISTIC if budget.deterministic else _CHECKS):
+    for _ in range(_checks(budget)):
         now = time.monotonic()
         late = now > deadline and not budget.deterministic
         if not pending or late or (budget.stop.is_set() and now > overtime):
@@ -47,6 +47,13 @@ def undo_idle_moves(model: Model, assignment: NDArray[np.int32], budget: Budget)
         if not _return(state, some, initial) and len(some) > 1:
             pending += [some[: len(some) // 2], some[len(some) // 2 :]]
     return state.assignment
+
+
+def _checks(budget: Budget) -> int:
+    """Return how many checks there may be."""
+    if not budget.deterministic:
+        return _CHECKS
+    return _MOST if budget.limit is None else max(_FEWEST, min(_MOST, int(_CHECKS_A_SECOND * budget.limit)))
 
 
 def _return(state: State, some: NDArray[np.int64], initial: NDArray[np.int32]) -> bool:

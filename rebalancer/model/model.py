@@ -158,11 +158,7 @@ class Model:
             parts = [violations_of(values, component) for component in constraint.components]
             violations.append(sum(float(amounts.sum()) for _, amounts in parts))
             broken.append(sum(len(owners) for owners, _ in parts))
-        objective = [
-            sum(float(weight) * self._scalar(values, cells) for cells, weight in position.goals)
-            + sum(fix.value(values) for fix in position.fixes)
-            for position in self.tuple_positions
-        ]
+        objective = self._objective(values)
         integers = [
             int(evaluate_cells(values, position.objective).integers.dense()[0, 0]) for position in self.tuple_positions
         ]
@@ -171,9 +167,23 @@ class Model:
             np.array(goals, float),
             np.array(violations, float),
             np.array(broken, np.int64),
-            np.array(objective, float),
+            objective,
             tuple(integers),
             tuple(self.constraints[index].name for index in sorted(worsened)),
+        )
+
+    def objective(self, assignment: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return the objective of an assignment by tuple position, and score nothing else."""
+        return self._objective(CellValues(self.problem, assignment))
+
+    def _objective(self, values: CellValues) -> NDArray[np.float64]:
+        return np.array(
+            [
+                sum(float(weight) * self._scalar(values, cells) for cells, weight in position.goals)
+                + sum(fix.value(values) for fix in position.fixes)
+                for position in self.tuple_positions
+            ],
+            float,
         )
 
     @staticmethod

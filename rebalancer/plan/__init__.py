@@ -1,6 +1,7 @@
 """Move plans: waves that are safe at every moment, their verification by replay, and the way back."""
 
-from rebalancer.plan.plan import Plan, make_plan, plan_moves
+from rebalancer.plan.make import make_plan, plan_moves
+from rebalancer.plan.plan import Plan
 from rebalancer.plan.verify import Replay, replay
 from rebalancer.scenario.plan_section import Cap, PlanOptions
 

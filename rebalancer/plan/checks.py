@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from rebalancer.model import CellValues, Grid, HardCells, Model, Tally, evaluate_cells
 from rebalancer.model.grid import apply
-from rebalancer.plan.flight import ALWAYS, AT_END, Flight, moment
+from rebalancer.plan.flight import ALWAYS, AT_END, BETWEEN_WAVES, Flight, moment
 from rebalancer.plan.linear import LinearCells, linear_cells
 from rebalancer.problem.numbers import IntArray
 
@@ -29,17 +30,34 @@ class Demand:
         return bool(over.table.any() or over.values.any()) and len(over.where(lambda v: v)[0]) > 0
 
 
-def demands(model: Model, start: NDArray[np.int32], end: NDArray[np.int32]) -> list[Demand]:
+def demands(model: Model, start: NDArray[np.int32], end: NDArray[np.int32], strict: bool = False) -> list[Demand]:
     """Return what has to hold on the way from one assignment to another.
 
     A cell may be as bad as at the worse of both; what is stated to hold at the end only is left out.
+
+    Parameters
+    ----------
+    strict : bool
+        Whether what is stated to hold at the end has to hold between waves.
     """
+    moments = {ALWAYS: ALWAYS, BETWEEN_WAVES: BETWEEN_WAVES, AT_END: BETWEEN_WAVES if strict else None}
+    return _stated(model, start, end, moments)
+
+
+def final_demands(model: Model, start: NDArray[np.int32], end: NDArray[np.int32]) -> list[Demand]:
+    """Return what has to hold at the end only; a cell may be as bad as at the worse of two assignments."""
+    return _stated(model, start, end, {AT_END: AT_END})
+
+
+def _stated(
+    model: Model, start: NDArray[np.int32], end: NDArray[np.int32], moments: Mapping[str, str | None]
+) -> list[Demand]:
     before, after = CellValues(model.problem, start), CellValues(model.problem, end)
     known: dict[int, tuple[bool, bool]] = {}
     out = []
     for hard in model.hard:
-        when = moment(model.constraints[hard.constraint].in_flight, hard, known)
-        if when == AT_END:
+        when = moments.get(moment(model.constraints[hard.constraint].in_flight, hard, known))
+        if when is None:
             continue
         cells = hard.cells
         ends = [evaluate_cells(values, cells).integers for values in (before, after)]
@@ -111,4 +129,4 @@ def touching(demand: Demand, objects: int) -> NDArray[np.bool_]:
     return out
 
 
-__all__ = ["Demand", "Demands", "broken_by", "demands", "sort_demands", "touching"]
+__all__ = ["Demand", "Demands", "broken_by", "demands", "final_demands", "sort_demands", "touching"]

@@ -1,17 +1,20 @@
-"""Plans as other programs and people read them: JSON, CSV, Markdown, one command line per step."""
+"""Plans as other programs read them: JSON, CSV, one command line per step; and all files of a plan."""
 
 from __future__ import annotations
 
 import hashlib
 import shlex
 import string
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+from rebalancer.exports import write_json
+from rebalancer.plan.markdown import to_markdown
 from rebalancer.plan.plan import Plan
 from rebalancer.problem import Fault, InputError, nearest
+from rebalancer.scenario.plan_section import CAPS
 
 #: What a template may name.
 FIELDS = ("id", "object", "source", "destination", "wave")
@@ -31,15 +34,16 @@ def to_json(plan: Plan, inputs: Mapping[str, str] | None = None, created: dateti
     inputs : mapping of file to SHA-256, optional
         What the plan was made from, the scenario file first.
     created : datetime, optional
-        Now where left out.
+        With its time zone; left out: when the plan was made.
     """
-    moment = created or datetime.now(UTC)
+    moment, expires = created or plan.created, plan.expires_after(created)
     ids = [f"s{number + 1}" for number in range(len(plan.steps))]
     problem = plan.model.problem
     return {
         "version": VERSION,
         "status": plan.status,
         "created": moment.isoformat(timespec="seconds"),
+        "expires": None if expires is None else expires.isoformat(timespec="seconds"),
         "inputs": dict(inputs or {}),
         "waves": {"count": plan.waves, "lower_bound": plan.lower_bound, "exact": plan.exact},
         "totals": {
@@ -48,7 +52,7 @@ def to_json(plan: Plan, inputs: Mapping[str, str] | None = None, created: dateti
             "staged": len(plan.staged),
             "blocked": len(plan.blocked),
         },
-        "caps": plan.options.model_dump(mode="json", exclude_defaults=True),
+        "caps": plan.options.model_dump(mode="json", exclude_defaults=True, include=set(CAPS)),
         "steps": list(plan.rows()),
         "staging": [
             {
@@ -134,53 +138,39 @@ def check_template(template: str) -> list[str]:
     return arguments
 
 
-def to_markdown(plan: Plan, limit: int = 200) -> str:
-    """Return a summary for a change ticket; of long plans, the first steps.
+def plan_files(
+    plan: Plan,
+    inputs: Mapping[str, str] | None = None,
+    template: str | None = None,
+    created: datetime | None = None,
+) -> dict[str, Callable[[TextIO], None]]:
+    """Return the files of a plan, ``plan.json`` last: name -> function that writes the text.
 
     Parameters
     ----------
-    limit : int
-        Steps that are listed.
+    inputs, created
+        As for `to_json`.
+    template : str, optional
+        Of a command line per step; see `commands`.
+
+    Raises
+    ------
+    InputError
+        The template is wrong.
     """
-    how = "as few as there can be" if plan.exact else f"at least {plan.lower_bound} are needed"
-    lines = [
-        "# Move plan",
-        "",
-        f"- Status: **{plan.status}**",
-        f"- Steps: {len(plan.steps)}, of which {len(plan.staged)} only make room",
-        f"- Waves: {plan.waves} ({how})",
-        f"- Blocked: {len(plan.blocked)}",
-        f"- Way back: {plan.rollback.waves} waves, verified",
-        "",
-        "| wave | step | object | from | to | after | why |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for number, row in enumerate(plan.rows()):
-        if number == limit:
-            lines.append(f"| | | … and {len(plan.steps) - limit} more | | | | |")
-            break
-        cells = (row["wave"], row["id"], row["object"], row["source"] or "—", row["destination"] or "—",
-                 " ".join(row["after"]), row["reason"])  # fmt: skip
-        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
-    if plan.blocked:
-        lines += ["", "## Blocked", "", "| object | from | to | by |", "|---|---|---|---|"]
-        for one in plan.blocked[:limit]:
-            ends = one.source or "—", one.destination or "—"
-            lines.append("| " + " | ".join(map(_cell, (one.object, *ends, "; ".join(one.reasons)))) + " |")
-    if plan.excess:
-        lines += [
-            "",
-            "## Above a limit on the way",
-            "",
-            "| constraint | where | waves | by at most |",
-            "|---|---|---|---|",
-        ]
-        for excess in plan.excess[:limit]:
-            where = " ".join(part for part in (excess.item, excess.group) if part) or "—"
-            waves = f"{excess.first_wave}–{excess.last_wave}"
-            lines.append(f"| {_cell(excess.constraint)} | {_cell(where)} | {waves} | {excess.amount:.6g} |")
-    return "\n".join(lines) + "\n"
+    files: dict[str, Callable[[TextIO], None]] = {
+        "plan.csv": lambda stream: write_csv(plan, stream),
+        "plan.md": lambda stream: _write(stream, [to_markdown(plan, inputs=inputs, created=created)]),
+    }
+    if template is not None:
+        lines = [f"{line}\n" for line in commands(plan, template)]
+        files["plan.sh"] = lambda stream: _write(stream, lines)
+    files["plan.json"] = lambda stream: write_json(stream, to_json(plan, inputs, created))
+    return files
 
 
-def _cell(value: object) -> str:
-    return str(value).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+def _write(stream: TextIO, lines: Iterable[str]) -> None:
+    stream.writelines(lines)
+
+
+__all__ = ["FIELDS", "check_template", "commands", "digests", "plan_files", "to_json", "to_markdown", "write_csv"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +9,11 @@ from numpy.typing import NDArray
 
 from rebalancer.model import Model
 from rebalancer.plan.ledger import Ledger, Legs
+from rebalancer.plan.work import evaluations
 from rebalancer.problem.numbers import IntArray
 
-#: Seconds that measuring gains may take.
-_PATIENCE = 4.0
+#: Work that measuring gains may take; see `evaluations`.
+_MEASURING = 60_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,17 +53,15 @@ def _repairs(ledger: Ledger, legs: Legs) -> NDArray[np.float64]:
 
 
 def _gains(model: Model, legs: Legs, start: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return what each move gains, measured one by one where there is time, in batches by source otherwise."""
+    """Return what each move gains, measured one by one in small fleets, in batches by source in large ones."""
     out = np.zeros((len(legs), model.positions))
     if not len(legs):
         return out
-    began = time.monotonic()
-    before = model.evaluate(start).objective
-    once = max(time.monotonic() - began, 1e-5)
-    batches = min(len(legs), max(1, int(_PATIENCE / once)))
+    before = model.objective(start)
+    batches = min(len(legs), max(1, evaluations(model, _MEASURING)))
     by_source = np.argsort(legs.source, kind="stable") if batches < len(legs) else np.arange(len(legs))
     for batch in np.array_split(by_source, batches):
         moved = start.copy()
         moved[legs.who[batch]] = legs.destination[batch]
-        out[batch] = (before - model.evaluate(moved).objective) / len(batch)
+        out[batch] = (before - model.objective(moved)) / len(batch)
     return out

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.model import Model
-from rebalancer.plan.checks import broken_by
-from rebalancer.plan.exact import MOST_LEGS, fewest_waves, lower_bound
-from rebalancer.plan.labels import shortage
-from rebalancer.plan.ledger import Legs
-from rebalancer.plan.order import Priority, priority
-from rebalancer.plan.room import Room
-from rebalancer.plan.route import Route
-from rebalancer.plan.staging import travel
 from rebalancer.plan.steps import Blocked, Excess, Peak, Steps
-from rebalancer.plan.verify import replay
-from rebalancer.plan.waves import Journey
-from rebalancer.problem import Fault, InputError
 from rebalancer.scenario.plan_section import PlanOptions
-from rebalancer.search import InternalError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rebalancer.solution import Evaluation
-
-log = logging.getLogger(__name__)
-
-#: Reasons that are given for a move that is blocked.
-_REASONS = 5
+    from rebalancer.inputs import AssignmentLike
+    from rebalancer.plan.read import Verdict
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,6 +47,8 @@ class Plan:
     staged : tuple of (int, int)
         Steps that take an object to where it waits, and the step that fetches it from there.
     options : PlanOptions
+    created : datetime
+        With its time zone.
     """
 
     status: str
@@ -75,6 +62,7 @@ class Plan:
     reasons: tuple[str, ...]
     staged: tuple[tuple[int, int], ...]
     options: PlanOptions
+    created: datetime
     model: Model = field(repr=False)
     start: NDArray[np.int32] = field(repr=False)
 
@@ -89,6 +77,83 @@ class Plan:
     def waves(self) -> int:
         """How many waves there are."""
         return self.steps.waves
+
+    def expires_after(self, created: datetime | None = None) -> datetime | None:
+        """Return when the plan expires if it was made at another time than `created`; None: never."""
+        lasts = self.options.expires
+        return None if lasts is None else (created or self.created) + timedelta(seconds=lasts)
+
+    @property
+    def expires(self) -> datetime | None:
+        """When the plan expires: no step is to be started later; None: never."""
+        return self.expires_after()
+
+    def to_json(self, inputs: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Return what ``plan.json`` holds, as plain values.
+
+        Parameters
+        ----------
+        inputs : mapping, optional
+            The files that the plan was made from: name -> SHA-256.
+        """
+        from rebalancer.plan.formats import to_json
+
+        return to_json(self, inputs)
+
+    def to_markdown(self, limit: int = 200) -> str:
+        """Return a summary for a change ticket, with at most so many steps."""
+        from rebalancer.plan.markdown import to_markdown
+
+        return to_markdown(self, limit)
+
+    def write(self, folder: str | os.PathLike[str], template: str | None = None) -> list[str]:
+        """Write ``plan.csv``, ``plan.md`` and ``plan.json`` to a folder, whole or not at all; return their names.
+
+        Parameters
+        ----------
+        folder : str or path
+            Is made where it is missing.
+        template : str, optional
+            Also write ``plan.sh``, one command per step, such as ``mv-task {object} {source} {destination}``.
+
+        Raises
+        ------
+        InputError
+            The folder cannot be written to, or the template is wrong.
+        """
+        from rebalancer.folders import OutputFolder
+        from rebalancer.plan.formats import plan_files
+
+        files = plan_files(self, template=template)
+        with OutputFolder(folder) as output:
+            output.write(files)
+        return list(files)
+
+    def verify(self, assignment: AssignmentLike | None = None, moment: datetime | None = None) -> Verdict:
+        """Return what of the plan still holds.
+
+        Parameters
+        ----------
+        assignment : mapping, Series or DataFrame, optional
+            Where everything is now, in any form that `Rebalancer.evaluate` takes; left out: where the plan starts.
+        moment : datetime, optional
+            The time, with its zone, for plans that expire; left out: now.
+
+        Raises
+        ------
+        InputError
+            Unknown, repeated or missing names in the assignment.
+        """
+        from rebalancer import inputs
+        from rebalancer.plan.read import verify_plan
+
+        problem, now = self.model.problem, self.start
+        if assignment is not None:
+            read = inputs.read_placements(assignment, problem.object_name, problem.container_name)
+            now = inputs.indices(read, problem)
+        expires = None if self.expires is None else self.expires.isoformat(timespec="seconds")
+        content = {"steps": list(self.rows()), "expires": expires}
+        return verify_plan(self.model, content, now, self.options, moment)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -121,192 +186,14 @@ class Plan:
         ends = zip(
             steps.who.tolist(), steps.source.tolist(), steps.destination.tolist(), steps.wave.tolist(), strict=True
         )
-        for number, (who, source, destination, wave) in enumerate(ends):
+        each = enumerate(zip(ends, steps.waits.each(), strict=True))
+        for number, ((who, source, destination, wave), after) in each:
             yield {
                 "id": f"{letter}{number + 1}",
                 "object": problem.objects[who],
                 "source": containers[source],
                 "destination": containers[destination],
                 "wave": wave + 1,
-                "after": [f"{letter}{other + 1}" for other in steps.waits.of(number)],
+                "after": [f"{letter}{other + 1}" for other in after],
                 **({"after_wave": barrier[number] + 1} if barrier[number] >= 0 else {}),
             }
-
-
-def plan_moves(solution: Evaluation, options: PlanOptions | None = None) -> Plan:
-    """Return a safe plan that carries out a solution.
-
-    Parameters
-    ----------
-    solution : Solution or Evaluation
-        What `Rebalancer.solve` or `Rebalancer.evaluate` returned.
-    options : PlanOptions, optional
-        Caps on moves in flight and the like; a scenario's are ``scenario.plan``.
-
-    Raises
-    ------
-    InputError
-        The assignment breaks what has to hold, or the options name what is not there.
-    InternalError
-        The plan did not pass its own verification; please report it.
-    """
-    model, final = solution._model, solution._assignment
-    if solution.worsened:
-        names = ", ".join(f"'{name}'" for name in solution.worsened)
-        raise InputError([Fault("unsafe-end", f"the assignment breaks what has to hold: {names}")])
-    return make_plan(model, model.problem.initial, final, options or PlanOptions())
-
-
-def make_plan(model: Model, start: NDArray[np.int32], end: NDArray[np.int32], options: PlanOptions) -> Plan:
-    """Return a safe plan from one assignment to another; see `plan_moves`.
-
-    Parameters
-    ----------
-    start, end : int32 arrays, one per object
-    """
-    from rebalancer.scenario.plan_section import plan_faults
-
-    faults = [fault.below(("plan",)) for fault in plan_faults(options, model.problem)]
-    if faults:
-        raise InputError(faults)
-    route = Route.of(model, start, end, options)
-    legs = route.legs()
-    worth = priority(model, route.always, legs, start)
-    legs = legs.take(worth.order)
-    journey = _travelled(route, legs, options.staging)
-    steps, bound, exact = _fewest(route, legs, journey, options)
-    steps, staged = _staged_steps(steps)
-    blocked = tuple(_blocked(journey)) if journey is not None else ()
-    forward = replay(model, start, steps, options)
-    back_route = Route.of(model, forward.end, start, options)
-    back = back_route.back(steps)
-    backward = replay(model, forward.end, back, options)
-    for what, report in (("plan", forward), ("way back", backward)):
-        if not report.safe:
-            wave, message = report.problems[0]
-            raise InternalError(f"the {what} does not pass verification: wave {wave}: {message}")
-    if not np.array_equal(backward.end, start):
-        raise InternalError("the way back does not end where the plan starts")
-    return Plan(
-        "PARTIAL" if blocked else "COMPLETE",
-        steps,
-        back,
-        blocked,
-        tuple(forward.excess),
-        tuple(forward.peaks),
-        bound,
-        exact,
-        tuple(_reasons(steps, worth, legs, staged)),
-        staged,
-        options,
-        model,
-        start,
-    )
-
-
-def _travelled(route: Route, legs: Legs, staging: bool) -> Journey:
-    """Return the journey; what was staged to no avail stays where it is."""
-    journey = travel(route.journey(legs), staging)
-    if len(journey.waiting) and journey.staged:
-        plain = travel(route.journey(legs), False)
-        if len(plain.waiting) <= len(journey.waiting):
-            return plain
-    return journey
-
-
-def _flown(route: Route, journey: Journey) -> Steps:
-    order = np.concatenate([np.empty(0, np.int64), *journey.waves])
-    wave = np.repeat(np.arange(len(journey.waves)), [len(part) for part in journey.waves])
-    legs = Legs(
-        np.array(journey.who, np.int64)[order],
-        np.array(journey.source, np.int32)[order],
-        np.array(journey.destination, np.int32)[order],
-    )
-    steps = route.steps(legs, wave)
-    tight = route.squeezed(steps)
-    return tight if tight is steps or replay(route.model, route.start, tight, route.options).safe else steps
-
-
-def _fewest(route: Route, legs: Legs, journey: Journey, options: PlanOptions) -> tuple[Steps, int, bool]:
-    """Return the steps with as few waves as is known, a lower bound, and whether it is reached."""
-    steps = _flown(route, journey)
-    always, between = Room(route.always), Room(route.between)
-    always.add(legs)
-    between.add(legs)
-    number = np.arange(len(legs))
-    direct = not len(journey.waiting) and not journey.staged
-    stuck = {journey.who[leg] for leg in journey.waiting.tolist()}
-    bound = lower_bound(always, number[[obj not in stuck for obj in legs.who.tolist()]])
-    if direct and steps.waves == bound:
-        return steps, bound, True
-    if not len(legs) or len(legs) > MOST_LEGS:
-        return steps, bound, False
-    found = fewest_waves(always, between, number, steps.waves if direct else None, options.exact_time)
-    if found.wave is not None:
-        better = route.steps(legs, found.wave)
-        if replay(route.model, route.start, better, options).safe:
-            _arrived(journey)
-            return better, found.bound, True
-    if direct:
-        return steps, found.bound, steps.waves == found.bound
-    twice = 2 if found.impossible and not stuck else 0  # somebody has to move twice
-    return steps, max(bound, twice), False
-
-
-def _arrived(journey: Journey) -> None:
-    """Note that nothing waits any more: another method has found an order."""
-    journey.waiting = np.empty(0, np.int64)
-
-
-def _staged_steps(steps: Steps) -> tuple[Steps, tuple[tuple[int, int], ...]]:
-    """Return the steps, and the pairs of steps of the same object."""
-    order = np.argsort(steps.who, kind="stable")
-    again = np.flatnonzero(steps.who[order][1:] == steps.who[order][:-1])
-    return steps, tuple(zip(order[again].tolist(), order[again + 1].tolist(), strict=True))
-
-
-def _blocked(journey: Journey) -> Iterator[Blocked]:
-    problem = journey.model.problem
-    containers = [*problem.containers, None]
-    for leg in journey.waiting.tolist():
-        reasons = []
-        for room, net in ((journey.always, False), (journey.between, True)):
-            rows = np.arange(room.start[leg], room.start[leg + 1])
-            need = room.take[rows] - (room.give[rows] if net else 0)
-            for row, much in zip(rows[need > room.slack[room.slot[rows]]].tolist(),
-                                 need[need > room.slack[room.slot[rows]]].tolist(), strict=True):  # fmt: skip
-                kind, cell = room.ledger.kind_of(int(room.keys[room.slot[row]]))
-                reasons.append(shortage(journey.model, kind, cell, much, int(room.slack[room.slot[row]])))
-        who, goes = journey.who[leg], journey.destination[leg]
-        if not reasons:
-            flight = np.array([who], np.int64), np.array([goes], np.int32)
-            broken = broken_by(journey.model, journey.checks, journey.assignment, *flight)
-            reasons = [f"{journey.model.constraints[demand.hard.constraint].name} would not hold" for demand in broken]
-        yield Blocked(
-            problem.objects[who], containers[journey.source[leg]], containers[goes], tuple(reasons[:_REASONS])
-        )
-
-
-def _reasons(steps: Steps, worth: Priority, legs: Legs, staged: tuple[tuple[int, int], ...]) -> Iterator[str]:
-    position = dict(zip(legs.who.tolist(), worth.order.tolist(), strict=True))
-    out, home = {first for first, _ in staged}, {second for _, second in staged}
-    for number, who in enumerate(steps.who.tolist()):
-        move = position.get(who)
-        if number in out:
-            yield "waits elsewhere to make room"
-        elif move is None:
-            yield "goes back where it was" if number in home else "moves"
-        elif worth.repairs[move] > 0:
-            yield "repairs what is broken"
-        else:
-            yield _gain(worth.gain[move])
-
-
-def _gain(gain: NDArray[np.float64]) -> str:
-    for position, value in enumerate(gain.tolist()):
-        if abs(value) > 1e-12:
-            return f"gains {value:.6g} at position {position}" if value > 0 else "makes other moves possible or good"
-    return "changes no value by itself"
-
-
-__all__ = ["Plan", "make_plan", "plan_moves"]

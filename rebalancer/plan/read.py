@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.model import Model
+from rebalancer.plan.ledger import Legs
+from rebalancer.plan.salvage import salvage
 from rebalancer.plan.schema import plan_faults
-from rebalancer.plan.steps import Steps
-from rebalancer.plan.verify import replay
-from rebalancer.plan.waiting import Waiting
 from rebalancer.problem import Fault, FaultList, InputError, Problem
 from rebalancer.scenario.plan_section import PlanOptions
 
@@ -31,6 +31,10 @@ class Verdict:
         Steps that can still be carried out, and those that were already: ids.
     invalid : dict of str to str
         The other steps, and why.
+    after : dict of str to list of str
+        What each valid step has to wait for, as things are now.
+    after_wave : dict of str to int
+        Where not single steps but all up to a wave have to be waited for.
     reasons : list of str
         What there is to say about the plan as a whole.
     """
@@ -39,7 +43,19 @@ class Verdict:
     valid: list[str]
     done: list[str]
     invalid: dict[str, str]
+    after: dict[str, list[str]]
+    after_wave: dict[str, int]
     reasons: list[str]
+
+    def __repr__(self) -> str:
+        return f"Verdict({self.summary})"
+
+    @property
+    def summary(self) -> str:
+        """The verdict in one line."""
+        steps = "1 step" if len(self.valid) == 1 else f"{len(self.valid)} steps"
+        counts = f"{steps} to do, {len(self.done)} done, {len(self.invalid)} not valid"
+        return f"{self.verdict}: {counts}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as `rebalance verify --json` prints it."""
@@ -48,6 +64,8 @@ class Verdict:
             "valid": self.valid,
             "done": self.done,
             "invalid": [{"id": key, "reason": why} for key, why in self.invalid.items()],
+            "after": self.after,
+            "after_wave": self.after_wave,
             "reasons": self.reasons,
         }
 
@@ -78,12 +96,18 @@ def read_plan(path: str) -> dict[str, Any]:
     return plan
 
 
-def verify_plan(model: Model, content: Mapping[str, Any], now: NDArray[np.int32], options: PlanOptions) -> Verdict:
+def verify_plan(
+    model: Model,
+    content: Mapping[str, Any],
+    now: NDArray[np.int32],
+    options: PlanOptions,
+    moment: datetime | None = None,
+) -> Verdict:
     """Replay a plan against a state.
 
     A step is done where its object stands at the end of its way, and invalid where it stands anywhere else than at its
-    beginning. What is left is replayed; a wave that breaks something loses the steps that break it, and with them
-    whatever waited for them.
+    beginning. What is left is replayed wave by wave; of a wave that breaks something only steps that do not fit beside
+    the others are left out, the first ones being kept. Whoever waited for them is kept where there is room.
 
     Parameters
     ----------
@@ -92,6 +116,8 @@ def verify_plan(model: Model, content: Mapping[str, Any], now: NDArray[np.int32]
     now : int32 array, one per object
     options : PlanOptions
         The caps.
+    moment : datetime, optional
+        The time, with its zone, for plans that expire; left out: now.
 
     Raises
     ------
@@ -102,26 +128,37 @@ def verify_plan(model: Model, content: Mapping[str, Any], now: NDArray[np.int32]
     who, source, destination = _indices(rows, model.problem)
     wave = np.array([row["wave"] for row in rows], np.int64)
     order = np.argsort(wave, kind="stable")
-    done, todo, invalid = _progress(rows, who, source, destination, order.tolist(), now, model.problem)
-    todo = _without_waiters(rows, todo, invalid)
-    while todo:
-        steps = _steps(who, source, destination, wave, todo)
-        report = replay(model, now, steps, options)
-        if report.safe:
-            break
-        number, message = report.problems[0]
-        guilty = [row for row in todo if wave[row] == np.unique(wave[todo])[number - 1]]
-        invalid.update(dict.fromkeys(guilty, f"wave {int(wave[guilty[0]])}: {message}"))
-        todo = _without_waiters(rows, [row for row in todo if row not in invalid], invalid)
+    done, left, invalid = _progress(rows, who, source, destination, order.tolist(), now, model.problem)
     names = [row["id"] for row in rows]
-    verdict = "VALID" if not invalid else "PARTIAL" if todo else "STALE"
+    expired = _expired(content, moment)
+    if expired is not None:
+        invalid |= dict.fromkeys(left, expired)
+        left = []
+    at = np.array(left, np.int64)
+    legs = Legs(who[at], source[at], destination[at])
+    steps, kept, why = salvage(model, now, legs, wave[at], options)
+    invalid |= {left[row]: reason for row, reason in why.items()}
+    valid = [names[row] for row in at[kept].tolist()]
+    waves = wave[at[kept]]
+    first_of = np.unique(waves)  # the waves that are left, by their numbers in the plan
+    barrier = {name: int(first_of[at]) for name, at in zip(valid, steps.waits.wave.tolist(), strict=True) if at >= 0}
     return Verdict(
-        verdict,
-        [names[row] for row in todo],
+        "VALID" if not invalid else "PARTIAL" if valid else "STALE",
+        valid,
         [names[row] for row in done],
-        {names[row]: why for row, why in sorted(invalid.items())},
-        [],
+        {names[row]: reason for row, reason in sorted(invalid.items())},
+        {name: [valid[other] for other in after] for name, after in zip(valid, steps.waits.each(), strict=True)},
+        barrier,
+        [] if expired is None else [expired],
     )
+
+
+def _expired(content: Mapping[str, Any], moment: datetime | None) -> str | None:
+    """Return that a plan has expired, if it has."""
+    expires = content.get("expires")
+    if expires is None or (moment or datetime.now(UTC)) <= datetime.fromisoformat(expires):
+        return None
+    return f"the plan expired at {expires}"
 
 
 def _progress(
@@ -171,30 +208,3 @@ def _indices(
         ends.append(found.astype(np.int32))
     faults.raise_if_any()
     return who, ends[0], ends[1]
-
-
-def _without_waiters(rows: list[dict[str, Any]], todo: list[int], invalid: dict[int, str]) -> list[int]:
-    """Return the steps without those that wait for an invalid one; they become invalid too."""
-    lost = {rows[row]["id"] for row in invalid}
-    first = min((rows[row]["wave"] for row in invalid), default=None)
-    kept = []
-    for row in todo:  # by wave, so that one pass finds all
-        waits = [other for other in rows[row]["after"] if other in lost]
-        barrier = rows[row].get("after_wave")
-        if waits or (barrier is not None and first is not None and first <= barrier):
-            invalid[row] = f"waits for {waits[0] if waits else f'wave {barrier}'}, which is not valid"
-            lost.add(rows[row]["id"])
-        else:
-            kept.append(row)
-    return kept
-
-
-def _steps(
-    who: NDArray[np.int64], source: NDArray[np.int32], destination: NDArray[np.int32], wave: NDArray[np.int64],
-    todo: list[int],
-) -> Steps:  # fmt: skip
-    rows = np.array(todo, np.int64)
-    empty = np.empty(0, np.int64)
-    _, dense = np.unique(wave[rows], return_inverse=True)
-    waits = Waiting(empty, empty, np.full(len(rows), -1, np.int64))
-    return Steps(who[rows], source[rows], destination[rows], dense.astype(np.int64), waits)

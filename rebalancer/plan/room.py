@@ -73,6 +73,13 @@ class Room:
         fitting: NDArray[np.bool_] = np.bincount(which[short], minlength=len(legs)) == 0
         return fitting
 
+    def slack_of(self, keys: IntArray, initial: IntArray) -> IntArray:
+        """Return the slack of resources, of those that no leg has touched the initial one that is handed in."""
+        if not len(self.keys):
+            return initial
+        slot = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[slot] == keys, self.slack[slot], initial)
+
     def shortage(self, legs: IntArray, slack: IntArray | None = None) -> NDArray[np.float64]:
         """Return how far each leg is from fitting: the sum of the missing shares of what it takes."""
         which, row = self.entries(legs)
@@ -92,6 +99,19 @@ class Room:
         """Carry out legs: take what they take and give what they give."""
         _, row = self.entries(legs)
         np.add.at(self.slack, self.slot[row], self.give[row] - self.take[row])
+
+    def draws(self, legs: IntArray) -> NDArray[np.bool_]:
+        """Return which legs take something for good: more than they give back."""
+        which, row = self.entries(legs)
+        drawing: NDArray[np.bool_] = np.bincount(which[self.take[row] > self.give[row]], minlength=len(legs)) > 0
+        return drawing
+
+    def slack_beside(self, legs: IntArray, landed: bool = False) -> IntArray:
+        """Return the slack while legs are in flight, or once they have landed."""
+        _, row = self.entries(legs)
+        slack = self.slack.copy()
+        np.subtract.at(slack, self.slot[row], self.take[row] - (self.give[row] if landed else 0))
+        return slack
 
     def after(self, leg: int) -> IntArray:
         """Return the slack once one leg has been carried out."""

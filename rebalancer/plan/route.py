@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from rebalancer.plan.waiting import depths, waiting
 from rebalancer.plan.waves import Journey
 from rebalancer.problem.numbers import IntArray
 from rebalancer.scenario.plan_section import PlanOptions
+
+#: Room of what holds always, and of what holds between waves, and the numbers that some legs have in both.
+Numbered: TypeAlias = tuple[Room, Room, IntArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +47,11 @@ class Route:
     checks: list[Demand]
 
     @staticmethod
-    def of(model: Model, start: NDArray[np.int32], end: NDArray[np.int32], options: PlanOptions) -> Route:
-        """Return the route from one assignment to another."""
-        stated = sort_demands(demands(model, start, end))
+    def of(
+        model: Model, start: NDArray[np.int32], end: NDArray[np.int32], options: PlanOptions, strict: bool = False
+    ) -> Route:
+        """Return the route from one assignment to another; strict: what has to hold at the end holds between waves."""
+        stated = sort_demands(demands(model, start, end, strict))
         problem = model.problem
         return Route(
             model, start, end, options,
@@ -63,14 +69,17 @@ class Route:
         """Return a journey at its start; legs by priority."""
         return Journey.begin(self.model, self.always, self.between, self.checks, legs, self.start)
 
-    def steps(self, legs: Legs, wave: IntArray) -> Steps:
-        """Return legs as steps, sorted by wave and otherwise as given, with what each has to wait for."""
+    def steps(self, legs: Legs, wave: IntArray, known: Numbered | None = None) -> Steps:
+        """Return legs as steps, sorted by wave and otherwise as given, with what each has to wait for.
+
+        Parameters
+        ----------
+        known : Numbered, optional
+            Rooms that have the legs already.
+        """
         order = np.argsort(wave, kind="stable")
         legs, wave = legs.take(order), wave[order]
-        room, between = Room(self.always), Room(self.between)
-        room.add(legs)
-        between.add(legs)
-        number = np.arange(len(legs))
+        room, between, number = self._numbered(legs) if known is None else (*known[:2], known[2][order])
         which, row = between.entries(number)
         batches = [(between.slot[row], which)]
         for demand in self.checks:
@@ -79,14 +88,20 @@ class Route:
         waits = waiting(room, number, wave, legs.who, batches)
         return Steps(legs.who, legs.source, legs.destination, wave, waits)
 
-    def squeezed(self, steps: Steps) -> Steps:
+    def _numbered(self, legs: Legs) -> Numbered:
+        room, between = Room(self.always), Room(self.between)
+        room.add(legs)
+        between.add(legs)
+        return room, between, np.arange(len(legs))
+
+    def squeezed(self, steps: Steps, known: Numbered) -> Steps:
         """Return the steps each in the earliest wave that what it waits for allows."""
         if not len(steps) or steps.waits.wave.max() >= 0:
             return steps
         depth = depths(steps.waits, len(steps))
         if int(depth.max()) + 1 >= steps.waves:
             return steps
-        return self.steps(Legs(steps.who, steps.source, steps.destination), depth)
+        return self.steps(Legs(steps.who, steps.source, steps.destination), depth, known)
 
     def back(self, steps: Steps) -> Steps:
         """Return the way back, on the route from the end to the start: the last wave first, each step undone.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -105,8 +106,10 @@ class PlanFile(_Part):
     version: Literal[1]
     status: Literal["COMPLETE", "PARTIAL"]
     created: str = Field(description="ISO 8601.")
-    expires: str | None = Field(None, description="ISO 8601: not to be started later than this.")
-    inputs: dict[str, str] = Field(description="File: SHA-256; the scenario file comes first.")
+    expires: str | None = Field(None, description="ISO 8601: no step is to be started later than this.")
+    inputs: dict[str, str] = Field(
+        description="File: SHA-256, the scenario or job file first; of a query, by its database and table, of the rows."
+    )
     waves: WavesPart
     totals: TotalsPart
     caps: dict[str, Any] = Field(description="The caps on moves in flight; who does not go wave by wave keeps them.")
@@ -133,12 +136,31 @@ def plan_faults(content: Any) -> Iterator[Fault]:
             place = ".".join(str(step) for step in path) or "the file"
             yield Fault("bad-plan", f"{place}: {one['msg']}", path, one.get("input"))
         return
-    seen: set[str] = set()
-    for row in content["steps"]:
-        if row["id"] in seen:
+    yield from _time_faults(content)
+    yield from _step_faults(content["steps"])
+
+
+def _time_faults(content: Any) -> Iterator[Fault]:
+    for name in ("created", "expires"):
+        text = content.get(name)
+        try:
+            if text is None or datetime.fromisoformat(text).tzinfo is not None:
+                continue
+        except ValueError:
+            pass
+        yield Fault("bad-plan", f"{name}: '{text}' is no time in ISO 8601 with its zone", (name,), text)
+
+
+def _step_faults(steps: list[dict[str, Any]]) -> Iterator[Fault]:
+    wave: dict[str, int] = {}
+    for row in steps:
+        if row["id"] in wave:
             yield Fault("bad-plan", f"the step '{row['id']}' is there twice", ("steps",), row["id"])
-        seen.add(row["id"])
-    for row in content["steps"]:
+        wave[row["id"]] = row["wave"]
+    for row in steps:
         for other in row["after"]:
-            if other not in seen:
+            if other not in wave:
                 yield Fault("bad-plan", f"step '{row['id']}' waits for '{other}', which is no step", ("steps",), other)
+            elif wave[other] >= row["wave"]:
+                message = f"step '{row['id']}' waits for '{other}', which is in no earlier wave"
+                yield Fault("bad-plan", message, ("steps",), other)

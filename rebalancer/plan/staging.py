@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rebalancer.plan.ledger import Legs
-from rebalancer.plan.waves import Journey
+from rebalancer.plan.waves import Journey, Ways
 from rebalancer.problem.numbers import IntArray
 
 #: How many objects, and how many of the legs that are stuck, are looked at when a journey is stuck.
 _CANDIDATES = 48
 _STUCK = 2_000
+#: Ways from one place to another that are remembered at most.
+_REMEMBERED = 1_000_000
 #: Objects after which to take the best, once one of them lets another leg fly.
 _ENOUGH = 6
 #: How often a journey may go back because something that was staged cannot arrive.
@@ -76,7 +79,6 @@ def _stage(journey: Journey, banned: set[int]) -> int | None:
     leg = journey.add(_leg(obj, int(here), container))
     journey.fly(leg)
     journey.staged.append(obj)
-    journey.parked[container] += 1
     rest = journey.add(_leg(obj, container, int(journey.target[obj])))
     mine = who[journey.waiting] == obj
     if mine.any():
@@ -95,11 +97,11 @@ def _best(journey: Journey, stuck: IntArray, shortage: np.ndarray, objects: list
     best: tuple[tuple[float, ...], int, int] | None = None
     looked = 0
     for obj in objects:
-        here = journey.assignment[obj]
-        open_to = containers[(containers != here) & (containers != journey.target[obj])]
+        ways = _roomiest(journey, obj, containers)
+        if not len(ways):
+            continue
         trial = journey.copy()
-        legs = trial.add(Legs(np.full(len(open_to), obj), np.full(len(open_to), here, np.int32), open_to))
-        for leg in _roomiest(trial, legs[trial.always.fits(legs)]):
+        for leg in trial.add(ways).tolist():
             if not trial.may_fly(np.array([leg])):
                 continue
             slack = trial.always.after(leg)
@@ -110,8 +112,8 @@ def _best(journey: Journey, stuck: IntArray, shortage: np.ndarray, objects: list
             nearer = float(before.min() - now.min()) if len(others) else 0.0
             if not freed and nearer <= 1e-9:
                 continue
-            parked = float(journey.parked[trial.destination[leg]])
-            value = (float(freed), nearer, -parked, float(before.sum() - now.sum()))
+            touched = float(journey.touched[trial.destination[leg]])
+            value = (float(freed), nearer, -touched, float(before.sum() - now.sum()))
             if best is None or value > best[0]:
                 best = value, obj, trial.destination[leg]
         looked += 1
@@ -120,16 +122,29 @@ def _best(journey: Journey, stuck: IntArray, shortage: np.ndarray, objects: list
     return None if best is None else (best[1], best[2])
 
 
-def _roomiest(journey: Journey, legs: IntArray) -> list[int]:
-    """Return a few of the legs: those that leave most room where they go, and of those where fewest were parked."""
-    if not len(legs):
-        return []
-    which, row = journey.always.entries(legs)
-    share = journey.always.take[row] / np.maximum(journey.always.slack[journey.always.slot[row]], 1)
+def _roomiest(journey: Journey, obj: int, containers: NDArray[np.int32]) -> Legs:
+    """Return a few of the ways that an object may go: to where least has happened, and of those most room is left.
+
+    Room that nobody has needed so far is there from the start: whoever waits there waits for nobody else.
+    """
+    here = int(journey.assignment[obj])
+    key = obj, here
+    if key not in journey.ways:  # what they take and give stays the same all along
+        legs = Legs(np.full(len(containers), obj), np.full(len(containers), here, np.int32), containers)
+        if len(journey.ways) * len(containers) > _REMEMBERED:
+            journey.ways.clear()
+        uses = journey.always.ledger.uses(legs)
+        journey.ways[key] = Ways(legs, uses, journey.always.ledger.slack(uses.key))
+    legs, uses = journey.ways[key].legs, journey.ways[key].uses
+    slack = journey.always.slack_of(uses.key, journey.ways[key].slack)
+    short = np.bincount(uses.leg[uses.take > slack], minlength=len(legs))
+    fits = np.flatnonzero((short == 0) & (containers != here) & (containers != journey.target[obj]))
+    if not len(fits):
+        return legs.take(fits)
     tightest = np.zeros(len(legs))
-    np.maximum.at(tightest, which, share)
-    parked = journey.parked[np.array(journey.destination, np.int32)[legs]]
-    return [int(leg) for leg in legs[np.lexsort((parked, tightest))[:4]]]
+    np.maximum.at(tightest, uses.leg, uses.take / np.maximum(slack, 1))
+    order = np.lexsort((tightest[fits], journey.touched[containers[fits]]))
+    return legs.take(fits[order[:4]])
 
 
 def _leg(obj: int, source: int, destination: int) -> Legs:

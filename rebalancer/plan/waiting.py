@@ -7,8 +7,10 @@ out, in whatever order the executor goes on.
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +38,11 @@ class Waiting:
     earlier: IntArray
     wave: IntArray
 
-    def of(self, step: int) -> list[int]:
-        """Return the steps that a step waits for."""
-        first, last = np.searchsorted(self.later, [step, step + 1])
-        return [int(other) for other in self.earlier[first:last]]
+    def each(self) -> Iterator[list[int]]:
+        """Yield, step by step, the steps that it waits for."""
+        first = np.searchsorted(self.later, np.arange(len(self.wave) + 1)).tolist()
+        earlier: list[int] = self.earlier.tolist()
+        yield from (earlier[begin:end] for begin, end in pairwise(first))
 
 
 def waiting(
@@ -68,40 +71,39 @@ def waiting(
 
 
 def _tokens(room: Room, legs: IntArray, wave: IntArray, later: list[int], earlier: list[int]) -> None:
+    """Let each step that needs room wait for those that give it: of all that do, for those that are done soonest."""
     which, row = room.entries(legs)
     slot = room.slot[row]
     demand = np.zeros(len(room.keys), np.int64)
     np.add.at(demand, slot, room.take[row])
     free = room.ledger.slack(room.keys)
     scarce = np.flatnonzero(demand[slot] > free[slot])
-    order = scarce[np.lexsort((which[scarce], wave[which[scarce]], slot[scarce]))]
-    left, line, at = 0, deque[list[int]](), -1
-    returned: list[list[int]] = []
-    current = -1
-    entries = zip(
-        slot[order].tolist(), wave[which[order]].tolist(), which[order].tolist(), room.take[row[order]].tolist(),
-        room.give[row[order]].tolist(), strict=True,
-    )  # fmt: skip
-    for resource, number, step, take, give in entries:
-        if resource != at:
-            at, left, line, returned, current = resource, int(free[resource]), deque(), [], number
-        if number != current:  # what a wave gives back is there for the next one
-            line.extend(returned)
-            returned, current = [], number
-        used = min(left, take)
-        left -= used
-        take -= used
-        while take > 0 and line:
-            first = line[0]
-            used = min(first[1], take)
-            later.append(step)
-            earlier.append(first[0])
-            first[1] -= used
+    which, slot, row = which[scarce], slot[scarce], row[scarce]
+    left: dict[int, int] = dict(zip(slot.tolist(), free[slot].tolist(), strict=True))
+    given: dict[int, list[tuple[int, int, int]]] = {}  # by resource: depth, step and amount of what was given back
+    depth = [0] * len(legs)
+    first = np.searchsorted(wave[which], np.arange(int(wave.max(initial=-1)) + 2))  # steps are sorted by wave
+    entries = list(zip(which.tolist(), slot.tolist(), room.take[row].tolist(), room.give[row].tolist(), strict=True))
+    for begin, end in pairwise(first.tolist()):
+        for step, resource, take, _ in entries[begin:end]:
+            used = min(left[resource], take)
+            left[resource] -= used
             take -= used
-            if not first[1]:
-                line.popleft()
-        if give:
-            returned.append([step, give])
+            heap = given.get(resource, [])
+            while take > 0 and heap:
+                known, other, amount = heap[0]
+                used = min(amount, take)
+                take -= used
+                later.append(step)
+                earlier.append(other)
+                depth[step] = max(depth[step], known + 1)
+                if used == amount:
+                    heappop(heap)
+                else:
+                    heap[0] = known, other, amount - used  # its place in the heap stays
+        for step, resource, _, give in entries[begin:end]:  # what a wave gives back is there for the next one
+            if give:
+                heappush(given.setdefault(resource, []), (depth[step], step, give))
 
 
 def _same_object(who: IntArray, later: list[int], earlier: list[int]) -> None:

@@ -9,9 +9,18 @@ from numpy.typing import NDArray
 
 from rebalancer.model import Model
 from rebalancer.plan.checks import Demand, broken_by
-from rebalancer.plan.ledger import Ledger, Legs
+from rebalancer.plan.ledger import Ledger, Legs, Uses
 from rebalancer.plan.room import Room
 from rebalancer.problem.numbers import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """Legs that may be flown some time, what they take and give, and the slack of that at the start."""
+
+    legs: Legs
+    uses: Uses
+    slack: IntArray
 
 
 @dataclass(eq=False)
@@ -36,12 +45,14 @@ class Journey:
         The legs of each wave.
     staged : list of int
         Objects that were sent to a third container.
-    parked : int64 array, one per container
-        How many of them it took in.
+    touched : int64 array, one per container
+        How many legs have left it or arrived there.
     away : int64 array
         Legs of those that only made room and go back when that was of use.
     reached : bool
         Whether something has flown since the last object was staged.
+    ways : dict
+        The ways from a container to any other, by object and container; all copies share it.
     """
 
     model: Model
@@ -56,9 +67,11 @@ class Journey:
     destination: list[int] = field(default_factory=list)
     waves: list[IntArray] = field(default_factory=list)
     staged: list[int] = field(default_factory=list)
-    parked: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    touched: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     away: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     reached: bool = False
+    ways: dict[tuple[int, int], Ways] = field(default_factory=dict)
+    _ends: tuple[IntArray, NDArray[np.int32]] = (np.empty(0, np.int64), np.empty(0, np.int32))
 
     @staticmethod
     def begin(
@@ -69,7 +82,7 @@ class Journey:
         target[legs.who] = legs.destination
         journey = Journey(model, Room(always), Room(between), checks, start.copy(), target, np.empty(0, np.int64))
         journey.waiting = journey.add(legs)
-        journey.parked = np.zeros(len(model.problem.containers), np.int64)
+        journey.touched = np.zeros(len(model.problem.containers), np.int64)
         return journey
 
     def copy(self) -> Journey:
@@ -77,7 +90,7 @@ class Journey:
         return Journey(
             self.model, self.always.copy(), self.between.copy(), self.checks, self.assignment.copy(), self.target,
             self.waiting, self.who.copy(), self.source.copy(), self.destination.copy(), self.waves.copy(),
-            self.staged.copy(), self.parked.copy(), self.away, self.reached,
+            self.staged.copy(), self.touched.copy(), self.away, self.reached, self.ways, self._ends,
         )  # fmt: skip
 
     def add(self, legs: Legs) -> IntArray:
@@ -92,18 +105,30 @@ class Journey:
 
     def next_wave(self) -> bool:
         """Fly the next wave; return whether there was one."""
-        wave = self.always.first_fit(self.waiting)
+        wave = self.fitting(self.waiting)
+        if not len(wave):
+            return False
+        self.fly(wave)
+        flies = np.zeros(len(self.who), np.bool_)
+        flies[wave] = True
+        self.waiting = self.waiting[~flies[self.waiting]]
+        return True
+
+    def fitting(self, legs: IntArray) -> IntArray:
+        """Return as many of the legs as may fly together now, taken greedily in the order given."""
+        wave = self.always.first_fit(legs)
         while len(wave):
             surplus = self.between.net_overdrawn(wave)
             if not len(surplus):
                 break
             wave = np.delete(wave, surplus)
-        wave = self._passing(wave)
-        if not len(wave):
-            return False
-        self.fly(wave)
-        self.waiting = self.waiting[~np.isin(self.waiting, wave)]
-        return True
+        return self._passing(wave)
+
+    def flown(self, legs: IntArray) -> tuple[IntArray, NDArray[np.int32]]:
+        """Return objects and destinations of legs."""
+        if len(self._ends[0]) != len(self.who):
+            self._ends = np.array(self.who, np.int64), np.array(self.destination, np.int32)
+        return self._ends[0][legs], self._ends[1][legs]
 
     def fetch(self) -> bool:
         """Let those that made room go back; return whether there are any."""
@@ -115,18 +140,19 @@ class Journey:
         """Carry out legs together, as a wave of their own."""
         self.always.fly(wave)
         self.between.fly(wave)
-        who = np.array(self.who, np.int64)[wave]
-        self.assignment[who] = np.array(self.destination, np.int32)[wave]
+        who, goes = self.flown(wave)
+        for ends in (self.assignment[who], goes):
+            np.add.at(self.touched, ends[ends >= 0], 1)
+        self.assignment[who] = goes
         self.waves.append(wave)
 
     def may_fly(self, wave: IntArray) -> bool:
-        """Return whether legs may fly together as far as the ledgers and the checks go."""
+        """Return whether legs may fly together now."""
         alone = self.always.first_fit(wave)
         return len(alone) == len(wave) and not len(self.between.net_overdrawn(wave)) and self._passes(wave)
 
     def _passes(self, wave: IntArray) -> bool:
-        who = np.array(self.who, np.int64)[wave]
-        goes = np.array(self.destination, np.int32)[wave]
+        who, goes = self.flown(wave)
         return not broken_by(self.model, self.checks, self.assignment, who, goes)
 
     def _passing(self, wave: IntArray) -> IntArray:

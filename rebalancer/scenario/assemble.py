@@ -19,10 +19,13 @@ from rebalancer.problem import (
     unknown_name,
 )
 from rebalancer.problem.amounts import exact_number
+from rebalancer.scenario.databases import Databases
 from rebalancer.scenario.files import Files, ReadFile
 from rebalancer.scenario.gaps import Gaps
+from rebalancer.scenario.override import Override
 from rebalancer.scenario.sections import DynamicAmounts, LongAmounts, Unassigned, is_long_form
 from rebalancer.scenario.settle import settle
+from rebalancer.scenario.sources import Sources
 from rebalancer.scenario.table_sections import TableSections
 from rebalancer.scenario.wording import own_error, shown
 from rebalancer.specs.fields import exact
@@ -34,9 +37,13 @@ class Assembly:
     Parameters
     ----------
     files : Files
+    override : Override or None
+        What a job says over the scenario.
+    databases : Databases
+        Those that its queries read from.
     """
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, override: Override | None, databases: Databases) -> None:
         self.files = files
         self.scenario = files.scenario
         self.document = files.main.document
@@ -48,6 +55,7 @@ class Assembly:
         #: (dimension, scope or None) -> where it is stated first.
         self.stated: dict[tuple[str, str | None], Path] = {}
         self.tables: TableSections | None = None
+        self.sources = Sources(files, override, databases, self.faults)
 
     def build(self) -> Problem:
         """Return what could be built; `faults` gets what is wrong, with paths or places."""
@@ -57,7 +65,7 @@ class Assembly:
         self._groupings()
         self._dimensions()
         self._attributes()
-        self.tables = TableSections(self.files, self.builder, self.gaps, self.faults, self.stated)
+        self.tables = TableSections(self.files, self.sources, self.builder, self.gaps, self.faults, self.stated)
         self.tables.read()
         self._assignment()
         self._unassigned()

@@ -9,12 +9,21 @@ from typing import Any
 
 from rebalancer.problem import Fault, InputError, Path
 from rebalancer.scenario.document import Document
+from rebalancer.scenario.override import Override
 from rebalancer.scenario.places import Places
 from rebalancer.scenario.sections import IncludedFile, ScenarioFile
 from rebalancer.scenario.settle import settle
 from rebalancer.scenario.tables import unreadable
 from rebalancer.scenario.wording import shown
 from rebalancer.scenario.yaml_reader import read_yaml
+from rebalancer.specs.fields import Part
+
+#: What to add about a section that only scenario files have.
+_NOT_INCLUDED = {
+    name: ": an included file may hold constraints, goals, scopes, partitions, plan and include"
+    for name in ScenarioFile.model_fields
+    if name not in IncludedFile.model_fields
+}
 
 
 @dataclass(eq=False)
@@ -68,8 +77,50 @@ class Files:
         return self.main.content
 
 
-def read_files(path: str) -> Files:
+@dataclass(eq=False)
+class SectionFile:
+    """A YAML file of sections, such as a job.
+
+    Parameters
+    ----------
+    document : Document
+    content : model or None
+        Repaired where there were faults; None where nothing could be read.
+    faults : list of Fault
+        With their places.
+    """
+
+    document: Document
+    content: Any
+    faults: list[Fault]
+
+
+def read_section_file(path: str, model: type[Part], label: str) -> SectionFile:
+    """Read a YAML file whose sections are the fields of a model.
+
+    Parameters
+    ----------
+    path : str
+    model : type
+    label : str
+        What messages call the file: "the job".
+    """
+    fault = unreadable(path, path)
+    if fault is not None:
+        return SectionFile(Document(path, None, {}, []), None, [fault.at(path, 1, 1)])
+    document = _document(path, path)
+    content, faults, _ = _checked(document, model, label, {})
+    return SectionFile(document, content, faults)
+
+
+def read_files(path: str, override: Override | None = None) -> Files:
     """Read a scenario file and all that it includes.
+
+    Parameters
+    ----------
+    path : str
+    override : Override, optional
+        May include one more file.
 
     Raises
     ------
@@ -80,13 +131,16 @@ def read_files(path: str) -> Files:
     if fault is not None:
         raise InputError([fault.at(path, 1, 1)])
     document = _document(path, path)
-    content, faults, incomplete = _checked(document, ScenarioFile, "the scenario")
+    content, faults, incomplete = _checked(document, ScenarioFile, "the scenario", {})
     if content is None:
         raise InputError(faults)
     places = Places(document)
     main = ReadFile(document, content, ())
     files = Files(main, [], places, faults, incomplete, [path])
-    _Includes(files).follow(main, path, [os.path.realpath(path)])
+    includes = _Includes(files)
+    if override is not None and override.include is not None:
+        includes.add(override.document, override.include, override.include_path)
+    includes.follow(main, path, [os.path.realpath(path)])
     return files
 
 
@@ -101,11 +155,19 @@ class _Includes:
         for position, name in enumerate(source.content.include):
             self._one(source, path, chain, name, (*source.prefix, "include", position))
 
+    def add(self, document: Document, name: str, place: Path) -> None:
+        """Include a file that another document names."""
+        fault_place = (*self.files.places.add(document), *place)
+        self._file(document.file, document.file, [], name, fault_place)
+
     def _one(self, source: ReadFile, path: str, chain: list[str], name: str, place: Path) -> None:
-        if name.startswith("\0"):
-            return
+        if not name.startswith("\0"):
+            self._file(source.document.file, path, chain, name, place)
+
+    def _file(self, stated_in: str, path: str, chain: list[str], name: str, place: Path) -> None:
+        """Read one file: ``path`` is where the file that names it is, ``stated_in`` what messages call that."""
         target = os.path.join(os.path.dirname(path), name)
-        file = os.path.normpath(os.path.join(os.path.dirname(source.document.file), name))
+        file = os.path.normpath(os.path.join(os.path.dirname(stated_in), name))
         fault = unreadable(target, name)
         real = os.path.realpath(target)
         if fault is None and real in chain:
@@ -120,7 +182,7 @@ class _Includes:
         self.seen[real] = file
         self.files.paths.append(target)
         document = _document(target, file)
-        content, faults, incomplete = _checked(document, IncludedFile, "the included file")
+        content, faults, incomplete = _checked(document, IncludedFile, "the included file", _NOT_INCLUDED)
         self.files.faults.extend(faults)
         self.files.incomplete.extend(incomplete)
         if content is None:
@@ -141,7 +203,9 @@ def _document(path: str, file: str) -> Document:
         return read_yaml(opened.read(), file)
 
 
-def _checked(document: Document, model: type[IncludedFile], label: str) -> tuple[Any, list[Fault], list[Path]]:
+def _checked(
+    document: Document, model: type[Part], label: str, hints: Mapping[str, str]
+) -> tuple[Any, list[Fault], list[Path]]:
     """Return the content of a document, its faults with their places, and where something is lost."""
     faults = list(document.faults)
     if any(
@@ -154,18 +218,10 @@ def _checked(document: Document, model: type[IncludedFile], label: str) -> tuple
         faults.append(Fault("empty-file", f"{label} is empty", (), None, None, document.file, 1, 1))
         return None, faults, []
     if not isinstance(document.root, Mapping):
-        message = f"{label} must be a mapping of sections such as 'assignment:', got {shown(document.root)}"
+        example = "assignment" if issubclass(model, IncludedFile) else next(iter(model.model_fields))
+        message = f"{label} must be a mapping of sections such as '{example}:', got {shown(document.root)}"
         faults.append(Fault("wrong-type", message, (), None, None, document.file, *document.place(())))
         return None, faults, []
-    hints = (
-        {}
-        if model is ScenarioFile
-        else {
-            name: ": an included file may hold constraints, goals, scopes, partitions, plan and include"
-            for name in ScenarioFile.model_fields
-            if name not in model.model_fields
-        }
-    )
     settled = settle(model, document.root, (), label, hints)
     document.renamed.update(settled.renamed)
     found = document.without_followers(settled.faults)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from rebalancer.problem import Fault, Names, Path, Problem, unknown_name
+from rebalancer.problem import Fault, InputError, Names, Path, Problem, unknown_name
 from rebalancer.scenario.durations import parse_duration
 from rebalancer.specs.fields import Flag, Name, Number, Part, Whole, exact
 
@@ -37,6 +37,7 @@ def _cap(value: Any) -> Any:
 
 CapField: TypeAlias = Annotated[Cap, BeforeValidator(_cap, json_schema_input_type=int | Cap)]
 _EMPTY = BeforeValidator(lambda value: {} if value is None else value)
+_Duration: TypeAlias = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str | float)]
 
 
 class PlanOptions(Part):
@@ -55,9 +56,36 @@ class PlanOptions(Part):
         {}, description="Dimension: the amount in flight together; of a vector, in each component."
     )
     staging: Flag = Field(True, description="Whether an object may wait on a third container where no order works.")
-    exact_time: Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str | float)] = Field(
-        5.0, description="Time for proving the fewest waves."
+    exact_time: _Duration = Field(
+        5.0, description="Time for proving the fewest waves, counted as work, so that every run gives the same plan."
     )
+    expires: _Duration | None = Field(
+        None, description="How long after it was made a plan may be started or gone on with; left out: for ever."
+    )
+
+
+#: Fields of `PlanOptions` that limit what is in flight together.
+CAPS = (
+    "max_in_flight", "max_in_per_container", "max_out_per_container", "max_per_scope_item", "max_per_group",
+    "max_amount",
+)  # fmt: skip
+
+
+def with_fields(options: PlanOptions, fields: Mapping[str, Any]) -> PlanOptions:
+    """Return options with some fields stated anew, in any form that a file may have them.
+
+    Raises
+    ------
+    InputError
+        With everything that is wrong with the fields.
+    """
+    from rebalancer.scenario.settle import settle
+
+    settled = settle(PlanOptions, dict(fields), ("plan",), "the plan")
+    if settled.faults or settled.value is None:
+        raise InputError(settled.faults)
+    stated: PlanOptions = settled.value
+    return options.model_copy(update={name: getattr(stated, name) for name in stated.model_fields_set})
 
 
 def plan_faults(options: PlanOptions, problem: Problem) -> Iterator[Fault]:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from rebalancer.dialects.entries import Expansion, NamedRule, Rules, expand
 from rebalancer.problem import Fault, InputError, Problem
 from rebalancer.scenario.assemble import Assembly
 from rebalancer.scenario.collector import without_collector
+from rebalancer.scenario.databases import Databases
 from rebalancer.scenario.entries import ReadEntry, read_entries
 from rebalancer.scenario.files import Files, read_files
 from rebalancer.scenario.gaps import Gaps
+from rebalancer.scenario.override import Override
 from rebalancer.scenario.places import Places
 from rebalancer.scenario.plan_section import PlanOptions, plan_faults
 from rebalancer.scenario.sections import SolveOptions
+from rebalancer.scenario.sources import ReadTable
 from rebalancer.scenario.warnings import warnings_of
 from rebalancer.specs.entries import Constraint, Goal, check_entries
+
+_Options = TypeVar("_Options", SolveOptions, PlanOptions)
 
 #: The same unknown name more often than this is reported once.
 _MOST_ALIKE = 3
@@ -45,6 +51,8 @@ class Scenario:
         What is stated in the languages of other schedulers.
     from_rules : frozenset of str
         Names of the goals and constraints that these rules became.
+    tables : tuple of ReadTable
+        Every table that was read, from files and from databases.
     """
 
     problem: Problem
@@ -57,19 +65,31 @@ class Scenario:
     places: Places = field(repr=False, compare=False)
     rules: list[NamedRule] = field(default_factory=list, repr=False)
     from_rules: frozenset[str] = field(default=frozenset(), repr=False)
+    tables: tuple[ReadTable, ...] = field(default=(), repr=False)
+
+    @property
+    def queries(self) -> dict[str, str]:
+        """The digests of what was read from databases, by names without secrets."""
+        return {table.name: table.digest for table in self.tables if table.digest is not None}
 
     def locate(self, fault: Fault) -> Fault:
         """Return a fault whose path starts with that of a goal or constraint with file, line and column."""
         return self.places.locate(fault)
 
 
-def load(path: str | os.PathLike[str]) -> Scenario:
+def load(
+    path: str | os.PathLike[str], override: Override | None = None, databases: Databases | None = None
+) -> Scenario:
     """Read a scenario file with all that it includes and its tables.
 
     Parameters
     ----------
     path : path
         The YAML file.
+    override : Override, optional
+        What a job says over it.
+    databases : Databases, optional
+        Where tables are queries: stay open, so that whoever asks more of them sees the same moment.
 
     Raises
     ------
@@ -77,13 +97,14 @@ def load(path: str | os.PathLike[str]) -> Scenario:
         With every fault of every file, each with file, line, column and, where there is one, what was probably meant;
         sorted by place.
     """
-    with without_collector():
-        return _load(os.fspath(path))
+    with without_collector(), ExitStack() as stack:
+        opened = stack.enter_context(Databases()) if databases is None else databases
+        return _load(os.fspath(path), override, opened)
 
 
-def _load(path: str) -> Scenario:
-    files = read_files(path)
-    assembly = Assembly(files)
+def _load(path: str, override: Override | None, databases: Databases) -> Scenario:
+    files = read_files(path, override)
+    assembly = Assembly(files, override, databases)
     problem = assembly.build()
     faults = [*files.faults, *map(files.places.locate, assembly.faults)]
     read = _entries(files, faults)
@@ -91,6 +112,10 @@ def _load(path: str) -> Scenario:
     found_in_entries = [*expansion.faults, *_entry_faults(expansion, read)]
     faults += map(files.places.locate, found_in_entries)
     plan = _plan(files, problem, faults)
+    if override is not None and override.plan is not None:
+        plan = _over(plan, override.plan)
+        place = (*assembly.sources.prefix, *override.plan_path)
+        faults += [files.places.locate(fault.below(place)) for fault in plan_faults(override.plan, problem)]
     found = _tidied(faults, assembly.gaps)
     if found:
         raise InputError(found)
@@ -101,13 +126,14 @@ def _load(path: str) -> Scenario:
         problem,
         goals,
         constraints,
-        files.scenario.solve,
+        files.scenario.solve if override is None else _over(files.scenario.solve, override.solve),
         plan,
         files.paths,
         located,
         files.places,
         expansion.rules,
         expansion.made,
+        tuple(assembly.sources.read),
     )
 
 
@@ -156,6 +182,11 @@ def _plan(files: Files, problem: Problem, faults: list[Fault]) -> PlanOptions:
             stated.setdefault(key, getattr(options, key))
         faults += [files.places.locate(fault.below(path)) for fault in plan_faults(options, problem)]
     return PlanOptions.model_construct(_fields_set=set(stated), **stated)
+
+
+def _over(below: _Options, above: _Options) -> _Options:
+    """Return options with those that others state over them."""
+    return below.model_copy(update={name: getattr(above, name) for name in above.model_fields_set})
 
 
 def _tidied(faults: Iterable[Fault], gaps: Gaps) -> list[Fault]:

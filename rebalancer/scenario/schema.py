@@ -72,11 +72,16 @@ def json_schema() -> dict[str, Any]:
 
 def spec_schema(spec: type[Spec] | type[Dialect]) -> dict[str, Any]:
     """Return the schema of the fields of one spec or language."""
-    definitions, name_of = _definitions([spec])
-    body = definitions.pop(name_of[spec])
+    return file_schema(spec, spec.key)
+
+
+def file_schema(model: type[BaseModel], title: str) -> dict[str, Any]:
+    """Return the schema (draft 7) of a YAML file, or part of one, whose fields are those of a model."""
+    definitions, name_of = _definitions([model])
+    body = definitions.pop(name_of[model])
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": spec.key,
+        "title": title,
         **{key: value for key, value in body.items() if key != "title"},
         **({"definitions": definitions} if definitions else {}),
     }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from rebalancer.problem import to_fraction
 from rebalancer.scenario.durations import parse_duration
@@ -111,10 +111,23 @@ class SolveOptions(Part):
     patience: Seconds | None = Field(None, description="Time without a better answer after which to stop.")
 
 
-class TableFile(Part):
+class TableSource(Part):
+    """Where the rows of a table come from: a file, or a query."""
+
+    model_config = ConfigDict(json_schema_extra={"not": {"required": ["file", "query"]}})
+
+    file: Name | None = Field(None, description="CSV or Parquet, relative to the file that names it.")
+    query: Name | None = Field(None, description="Instead of a file: an SQL query, one SELECT.")
+    url: Name | None = Field(
+        None,
+        description="The database of the query, as SQLAlchemy writes it, such as sqlite:///inventory.db; ${NAME} is "
+        "read from the environment.",
+    )
+
+
+class TableFile(TableSource):
     """A table of objects, of containers, or of the items of a scope."""
 
-    file: Name = Field(description="CSV or Parquet, relative to the scenario file.")
     key: Name = Field(description="The column with the names.")
     container: Name | None = Field(
         None, description="Of objects: the column with the container of each; an empty field means unplaced."

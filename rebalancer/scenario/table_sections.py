@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,8 @@ from rebalancer.scenario.files import Files
 from rebalancer.scenario.gaps import Gaps
 from rebalancer.scenario.sections import TableFile
 from rebalancer.scenario.settle import MISSING
-from rebalancer.scenario.tables import Table, open_table
+from rebalancer.scenario.sources import Sources
+from rebalancer.scenario.tables import Table
 
 #: Fields that only tables of objects, of containers, of scopes have.
 _FIELDS = {
@@ -28,6 +28,8 @@ class TableSections:
     Parameters
     ----------
     files : Files
+    sources : Sources
+        Where the rows of each come from.
     builder : ProblemBuilder
     gaps : Gaps
     faults : list of Fault
@@ -44,6 +46,7 @@ class TableSections:
     def __init__(
         self,
         files: Files,
+        sources: Sources,
         builder: ProblemBuilder,
         gaps: Gaps,
         faults: list[Fault],
@@ -51,6 +54,7 @@ class TableSections:
     ) -> None:
         self.files = files
         self.scenario = files.scenario
+        self.sources = sources
         self.builder = builder
         self.gaps = gaps
         self.faults = faults
@@ -71,7 +75,7 @@ class TableSections:
                 self._lose(what, kind, *tables)
                 continue
             for position, stated in enumerate(tables):
-                self._one(what, kind, stated, ("tables", what, position))
+                self._one(what, kind, stated, position)
         self._derive_containers()
 
     def _declare_scopes(self) -> None:
@@ -115,26 +119,17 @@ class TableSections:
 
     # -- one table --------------------------------------------------------------------------------------------------
 
-    def _one(self, what: str, kind: str, stated: TableFile, path: Path) -> None:
+    def _one(self, what: str, kind: str, stated: TableFile, position: int) -> None:
+        path: Path = ("tables", what, position)
         self._check_fields(what, kind, stated, path)
-        if stated.file.startswith(MISSING):
-            self._lose(what, kind, stated)
-            return
+        source = self.sources.of(what, position, stated, path)
         columns = self._columns(kind, stated, path)
-        folder = os.path.dirname(self.files.main.document.file)
-        target = os.path.join(folder, stated.file)
-        table = open_table(target, os.path.normpath(target), stated.file, {column for column, _ in columns})
-        if not isinstance(table, Table):
+        table = None if source is None else self.sources.open(source, {column for column, _ in columns})
+        if source is None or table is None:
             self._lose(what, kind, stated)
-            if isinstance(table, Fault):
-                self.faults.append(replace(table, path=(*path, "file")))
-            else:
-                self.files.paths.append(target)
-                self.faults.extend(table)
             return
-        self.files.paths.append(target)
-        missing = self._check_columns(table, stated.file, columns)
         prefix = self.files.places.add(table)
+        missing = self._check_columns(table, source.stated.file, columns)
         if stated.key in missing or stated.key.startswith(MISSING):
             self._lose(what, kind, stated)
         else:
@@ -168,13 +163,14 @@ class TableSections:
                 columns += [(column, (*path, field, name)) for name, column in named.items()]
         return [(column, place) for column, place in columns if not column.startswith(MISSING)]
 
-    def _check_columns(self, table: Table, file: str, columns: list[tuple[str, Path]]) -> set[str]:
+    def _check_columns(self, table: Table, file: str | None, columns: list[tuple[str, Path]]) -> set[str]:
         missing = set()
+        whose = f"'{file}'" if file is not None else f"the query of '{table.file}'"
         for column, place in columns:
             if column not in table.header:
                 missing.add(column)
                 fault = unknown_name("column", column, table.header, place)
-                message = f"'{file}' has no column '{column}'{fault.message.partition(column + chr(39))[2]}"
+                message = f"{whose} has no column '{column}'{fault.message.partition(column + chr(39))[2]}"
                 self.faults.append(replace(fault, code="missing-column", message=message, kind=None))
         return missing
 

@@ -27,6 +27,18 @@ class Endless:
 engines.get = lambda name: Endless()
 """
 
+#: A scenario that takes long to read.
+SLOW = """
+import sys, threading
+from rebalancer.cli import solve
+
+def slow(path):
+    print("reading", file=sys.stderr, flush=True)
+    threading.Event().wait(120)
+
+solve.read_scenario = slow
+"""
+
 #: An engine that does not listen.
 DEAF = ENDLESS.replace("request.stop.wait(120)", "__import__('threading').Event().wait(120)")
 
@@ -42,6 +54,18 @@ def test_a_signal_keeps_the_best_so_far(tmp_path: Path, number: int) -> None:
     data = json.loads(out)
     assert (data["status"], len(data["moves"])) == ("FEASIBLE", 1)
     assert json.loads((folder / "result.json").read_text(encoding="utf-8")) == data
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_before_there_is_an_answer_a_signal_gives_up(tmp_path: Path, number: int) -> None:
+    folder = tmp_path / "out"
+    running = process("solve", written(tmp_path, SCENARIO), "--json", "-o", folder, program=SLOW)
+    wait_for("reading", running)
+    running.send_signal(number)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out) == (130, "")
+    assert err.splitlines()[-1] == "interrupted"
+    assert not folder.exists()
 
 
 def test_a_second_interrupt_gives_up(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,22 @@ def test_a_searcher_that_cannot_hold_the_model_is_left_out(workers: int, caplog:
     assert calls.count("too small") == 1
     assert calls.count("able") == (2 if workers == 1 else 1)
     assert "local search is left out: it would need a table of 7 groups × 8 items" in caplog.text
+
+
+def test_who_is_stopped_does_not_wait_for_a_searcher_that_is_busy() -> None:
+    model = crowded(24, 4)
+    request = Request(time_limit=60, workers=2)
+    incumbent = Incumbent.of(model, request)
+    busy, done = threading.Event(), threading.Event()
+
+    def builds(model: Model, shared: Incumbent, budget: Budget, request: Request) -> None:
+        busy.set()
+        done.wait(60)
+
+    def searches(model: Model, shared: Incumbent, budget: Budget, request: Request) -> None:
+        busy.wait(60)
+        request.stop.set()
+
+    auto.together((builds, searches), incumbent, incumbent.budget, request)
+    assert not done.is_set()
+    done.set()

@@ -80,9 +80,15 @@ class World:
                 out["least", rack, job] = self.least - len(still)
         return dict(out)
 
-    def faults(self, at: dict[str, str], flying: dict[str, str], way_back: bool = False) -> list[str]:
-        """Which rules and caps some tasks on their way break."""
-        ends = [self.levels(place, {}) for place in (self.start, self.end)]
+    def faults(
+        self,
+        at: dict[str, str],
+        flying: dict[str, str],
+        way_back: bool = False,
+        known: Sequence[dict[str, str]] | None = None,
+    ) -> list[str]:
+        """Which rules and caps some tasks on their way break; as bad as at start and end (or ``known``) they may be."""
+        ends = [self.levels(place, {}) for place in known or (self.start, self.end)]
         found = [
             str(rule) for rule, level in self.levels(at, flying).items() if level > max(0, *(end[rule] for end in ends))
         ]
@@ -101,7 +107,13 @@ class World:
         }
         return found + [name for name, cap in self.caps.items() if counted[name] > cap]
 
-    def follow(self, at: dict[str, str], rows: Iterable[dict[str, Any]], way_back: bool = False) -> dict[str, str]:
+    def follow(
+        self,
+        at: dict[str, str],
+        rows: Iterable[dict[str, Any]],
+        way_back: bool = False,
+        known: Sequence[dict[str, str]] | None = None,
+    ) -> dict[str, str]:
         """Carry out steps wave by wave, with every rule checked in flight and after; return where everything is."""
         now = dict(at)
         for _, wave in itertools.groupby(rows, key=lambda row: row["wave"]):
@@ -111,19 +123,31 @@ class World:
                 assert now[row["object"]] == row["source"], row
                 assert row["object"] not in flying, row
                 flying[row["object"]] = row["destination"]
-            assert not self.faults(now, flying, way_back), (steps, self.faults(now, flying, way_back))
+            assert not self.faults(now, flying, way_back, known), (steps, self.faults(now, flying, way_back, known))
             now.update(flying)
-            assert not self.faults(now, {}, way_back)
+            assert not self.faults(now, {}, way_back, known)
         return now
 
-    def follow_after(self, rows: Sequence[dict[str, Any]], rng: random.Random) -> dict[str, str]:
-        """Start and finish steps in a random order that ``after`` allows; rules are checked all along."""
-        now, flying, done = dict(self.start), dict[str, dict[str, Any]](), set[str]()
+    def follow_after(
+        self,
+        rows: Sequence[dict[str, Any]],
+        rng: random.Random,
+        at: dict[str, str] | None = None,
+        known: Sequence[dict[str, str]] | None = None,
+        stop: int | None = None,
+    ) -> tuple[dict[str, str], set[str]]:
+        """Start and finish steps in a random order that ``after`` allows; rules are checked all along.
+
+        Ends when ``stop`` steps have started and arrived, or all; returns where everything is, and what was done.
+        """
+        now, flying, done = dict(at or self.start), dict[str, dict[str, Any]](), set[str]()
         waiting = list(rows)
-        while waiting or flying:
+        started = 0
+        while (waiting and started != stop) or flying:
             ready = [row for row in waiting if set(row["after"]) <= done and row["object"] not in flying]
-            if ready and (not flying or rng.random() < 0.7):
+            if ready and started != stop and (not flying or rng.random() < 0.7):
                 row = rng.choice(ready)
+                started += 1
                 waiting.remove(row)
                 flying[row["object"]] = row
             else:
@@ -132,8 +156,8 @@ class World:
                 now[task] = row["destination"]
                 done.add(row["id"])
             on_the_way = {task: row["destination"] for task, row in flying.items()}
-            assert not self.faults(now, on_the_way), (row, self.faults(now, on_the_way))
-        return now
+            assert not self.faults(now, on_the_way, known=known), (row, self.faults(now, on_the_way, known=known))
+        return now, done
 
     def fewest(self, most: int) -> int | None:
         """The fewest waves that carry out all moves directly, by trying everything; None: more than ``most``."""
@@ -182,3 +206,23 @@ def random_world(seed: int, tasks: int, hosts: int) -> World:
                 return world
     world.end = dict(start)
     return world
+
+
+def busy_world(seed: int) -> World:
+    """A world in which most tasks move, and hosts have little more room than start and end ask for."""
+    rng = random.Random(seed)
+    names, hosts = [f"t{at}" for at in range(rng.randint(6, 10))], [f"h{at}" for at in range(rng.randint(3, 5))]
+    size = {name: rng.choice([1, 1, 2, 3]) for name in names}
+    job = {name: rng.choice(["a", "b", "c"]) for name in names}
+    rack = {host: f"r{at % 2}" for at, host in enumerate(hosts)}
+    start = {name: rng.choice(hosts) for name in names}
+    end = {name: rng.choice([start[name], *hosts]) for name in names}
+    loads = [Counter(dict.fromkeys(hosts, 0)) for _ in range(2)]
+    for load, place in zip(loads, (start, end), strict=True):
+        for name in names:
+            load[place[name]] += size[name]
+    room = {host: max(1, *(load[host] for load in loads)) + rng.choice([0, 1, 1, 2]) for host in hosts}
+    rack_room = max(sum(room[host] for host in hosts if rack[host] == one) for one in set(rack.values()))
+    most = max(Counter((place[name], job[name]) for name in names).most_common(1)[0][1] for place in (start, end))
+    caps = {"max_in_flight": rng.randint(2, 4)} if rng.random() < 0.5 else {}
+    return World(size, job, room, rack, rack_room - rng.randint(0, 2), most, 0, start, end, caps)

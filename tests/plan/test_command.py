@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def test_the_published_schema_is_up_to_date() -> None:
         ({}, 0, "VALID", ["s1", "s2", "s3"], []),
         ({"a": "h3"}, 0, "VALID", ["s2", "s3"], ["s1"]),
         ({"a": "h1", "b": "h0"}, 0, "VALID", [], ["s1", "s2", "s3"]),
-        ({"b": "h2"}, 7, "PARTIAL", ["s1"], []),
+        ({"b": "h2"}, 7, "PARTIAL", ["s1", "s3"], []),  # where b was there is room for a
         ({"a": "h2", "b": "h2"}, 7, "STALE", [], []),
         ({"c d": "h3"}, 7, "STALE", [], []),  # there is no room for what should wait there
     ],
@@ -155,3 +156,53 @@ def test_faults_of_the_plan_section_have_their_place(tmp_path: Path) -> None:
     found = [(one["line"], one["suggestion"]) for one in json.loads(out)["errors"]]
     assert code == 2
     assert sorted(found, key=str) == sorted([(16, "max_in_flight"), (16, "mem"), (16, None)], key=str)
+
+
+def test_a_plan_that_expires(tmp_path: Path) -> None:
+    (tmp_path / "scenario.yaml").write_text(SCENARIO, encoding="utf-8")
+    code, out, _ = run(
+        "plan", str(tmp_path / "scenario.yaml"), "-o", str(tmp_path / "out"), "--json", "--expires", "12h"
+    )
+    content = json.loads(out)
+    moments = [datetime.fromisoformat(content[name]) for name in ("created", "expires")]
+    assert (code, moments[1] - moments[0]) == (0, timedelta(hours=12))
+    assert run("verify", str(tmp_path / "out"))[0] == 0
+    content["expires"] = content["created"] = "2026-01-01T00:00:00+00:00"
+    (tmp_path / "out" / "plan.json").write_text(json.dumps(content), encoding="utf-8")
+    code, out, _ = run("verify", str(tmp_path / "out"))
+    assert code == 7
+    assert out.startswith("STALE: 0 steps to do, 0 done, 3 not valid\n")
+    assert "the plan expired at 2026-01-01T00:00:00+00:00" in out
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"expires": "tomorrow"}, "expires: 'tomorrow' is no time"),
+        ({"expires": "2026-01-01T00:00:00"}, "with its zone"),
+        ({"steps": [{"id": "s1", "object": "a", "source": "h0", "destination": "h3", "wave": 1, "after": ["s1"]}]},
+         "in no earlier wave"),
+    ],
+)  # fmt: skip
+def test_a_plan_that_contradicts_itself_is_bad_input(
+    planned: tuple[Path, dict[str, Any]], change: dict[str, Any], message: str
+) -> None:
+    folder, content = planned
+    path = folder / "out" / "plan.json"
+    path.write_text(json.dumps(content | change), encoding="utf-8")
+    code, _, err = run("verify", str(path))
+    assert code == 2
+    assert message in err
+
+
+def test_names_cannot_break_out_of_the_summary(tmp_path: Path) -> None:
+    text = (
+        SCENARIO.replace("[a]", "['x|y']")
+        .replace("{a: 10,", "{'x|y': 10,")
+        .replace("object_name: a,", "object_name: x|y,")
+    )
+    (tmp_path / "scenario.yaml").write_text(text, encoding="utf-8")
+    assert run("plan", str(tmp_path / "scenario.yaml"), "-o", str(tmp_path / "out"))[0] == 0
+    summary = (tmp_path / "out" / "plan.md").read_text(encoding="utf-8")
+    assert "| 1 | s1 | x\\|y | h0 | h3 |" in summary
+    assert f"| {tmp_path / 'scenario.yaml'} |" in summary

@@ -76,6 +76,17 @@ def test_at_least_one_replica_stays_up() -> None:
     assert [len(row["after"]) for row in plan.rows()] == [0, 1]
 
 
+def test_who_leaves_for_good_waits_for_who_is_away_for_a_while() -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a"], "h1": [], "h2": ["b"]})
+    solver.add_partition("job", {"web": ["a", "b"]})
+    solver.add_scope("rack", {"r0": ["h0", "h2"], "r1": ["h1"]})
+    least = {"type": "ABSOLUTE", "global_limit": 1}
+    solver.add_constraint(GroupCountSpec(scope="rack", partition="job", limit=least, bound="MIN"))
+    plan = plan_moves(solver.evaluate({"a": "h1", "b": "h0"}), staging=False, exact_time=1e-9)
+    assert moves(plan) == [("b", "h2", "h0", 1), ("a", "h0", "h1", 2)]
+
+
 def test_a_host_that_is_too_full_may_not_get_fuller_but_is_emptied_first() -> None:
     contents = {"h0": ["a", "b"], "h1": ["c"], "h2": []}
     solver = with_capacity(contents, {"a": 8, "b": 6, "c": 1})
@@ -116,7 +127,21 @@ def test_every_host_at_95_percent_and_hundreds_of_swaps() -> None:
     plan = plan_moves(solver.evaluate(end))
     assert plan.status == "COMPLETE"
     assert len(plan.steps) == 100 + 2 * 50  # for each swap one small task makes room, and comes back
+    assert plan.waves == 4  # all swaps at once: make room, the one, the other, come back
     assert plan.steps.end(plan.start).tolist() == solver.evaluate(end)._assignment.tolist()
+
+
+def test_a_fleet_without_any_room_says_what_each_move_lacks() -> None:
+    hosts = [f"h{at}" for at in range(60)]
+    contents = {host: [f"b{at}", f"s{at}"] for at, host in enumerate(hosts)}
+    size = {name: 6 if name.startswith("b") else 4 for names in contents.values() for name in names}
+    solver = with_capacity(contents, size)
+    end = {f"s{at}": host for at, host in enumerate(hosts)}
+    end |= {f"b{at}": f"h{(at + 1) % 60}" for at in range(60)}
+    plan = plan_moves(solver.evaluate(end))
+    assert (plan.status, len(plan.steps), len(plan.blocked)) == ("PARTIAL", 0, 60)
+    assert {one.object: one.reasons for one in plan.blocked}["b0"] == ("fits on h1: needs 6, 0 free",)
+    assert "60 of 60 moves cannot be carried out" in plan.to_markdown()
 
 
 def test_faults_of_options_name_what_is_near() -> None:

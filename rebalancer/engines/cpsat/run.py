@@ -93,6 +93,8 @@ def solve(
         def on_solution_callback(self) -> None:
             if on_solution is not None:
                 on_solution(self.objective_value)
+            if budget.ended:  # at this solution, and not at whichever is there when somebody looks
+                self.stop_search()
 
     status = solver.status_name(_watched(solver, bulk, Watch(), budget, enough))
     if status == "MODEL_INVALID":
@@ -113,7 +115,9 @@ def solve(
 
 def _settings(request: Request, budget: Budget) -> dict[str, Any]:
     settings: dict[str, Any] = {
-        "num_workers": max(1, request.workers),
+        # Where runs have to be the same there is one, however many were asked for: CP-SAT's workers repeat each other's
+        # work only as long as they wait for each other, and one gets further than several that wait.
+        "num_workers": 1 if budget.deterministic else max(1, request.workers),
         "random_seed": request.seed % 2**31,
         "catch_sigint_signal": False,
     }
@@ -123,8 +127,6 @@ def _settings(request: Request, budget: Budget) -> dict[str, Any]:
             settings["max_deterministic_time"] = left / DETERMINISTIC_SECOND
         else:
             settings["max_time_in_seconds"] = left
-    if budget.deterministic and request.workers > 1:  # one worker is the same on every run by itself
-        settings["interleave_search"] = True
     if request.gap > 0:
         settings["relative_gap_limit"] = request.gap
     return settings

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rebalancer.engines.local_search.alike import partners_of
 from rebalancer.engines.local_search.atoms import Column, Piece, Special, Way
 from rebalancer.engines.local_search.forms import FAR, Forms, TooLargeForMoves
 from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.layout import Flat
+from rebalancer.engines.local_search.lanes import assign_lanes
 from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Model, Product, Ratio, Reduce
 from rebalancer.model.evaluate import add_up
 from rebalancer.model.grid import apply, stack
@@ -106,8 +108,10 @@ class Flattener:
         specials = np.array([self._special(special) for special in self.forms.specials], np.int64)
         self._specials = specials.reshape(-1, at.X_WIDTH)
         self._uses = self._list_uses()
+        self._lanes = assign_lanes(self.forms, self._columns)
         self._hash_rows = self._size_hash_rows()
         self._memberships()
+        self._alike = partners_of(self._lane_weight[:-1, 0])
         self._list_heads()
         self.fixed = self._fixed()
 
@@ -275,7 +279,11 @@ class Flattener:
         """Put the memberships of each object together, each in the turn in which a move asks for it."""
         objects = len(self.model.problem.objects)
         tallies = [column for column in self.forms.columns if column.members is not None]
-        tallies.sort(key=lambda c: (_turn(c), self._columns[c.index, at.C_HASH] >= 0, c.groups, c.index))
+        # lanes come first, as scans pass over them
+        rows = self._columns
+        tallies.sort(
+            key=lambda c: (rows[c.index, at.C_LANE] < 0, _turn(c), rows[c.index, at.C_HASH] >= 0, c.groups, c.index)
+        )
         total = np.zeros(objects, np.int64)
         for rank, column in enumerate(tallies):
             self._columns[column.index, at.C_RANK] = rank
@@ -284,7 +292,8 @@ class Flattener:
         self._object_rows = np.concatenate([[0], np.cumsum(total)])
         count = int(self._object_rows[-1])
         self._rows, self._weights = np.zeros((count, 4), np.int32), np.zeros(count, np.int64)
-        filled = self._object_rows[:-1].copy()
+        self._lane_weight = np.zeros((objects + 1, 2, self._lanes))
+        self._scan_rows = filled = self._object_rows[:-1].copy()
         item, weight, used = [], [], 0
         for column in tallies:
             members = column.members
@@ -292,7 +301,12 @@ class Flattener:
             order = np.argsort(members.member, kind="stable")
             member = members.member[order]
             slot = filled[member] + np.arange(len(member)) - np.searchsorted(member, member)
-            filled += np.bincount(member, minlength=objects)
+            filled = filled + np.bincount(member, minlength=objects)
+            lane = slice(*self._columns[column.index, [at.C_LANE, at.C_LANE_END]])
+            if lane.start >= 0:
+                self._scan_rows = filled
+                self._lane_weight[member, :, lane] = members.default[order][:, None, None]
+                self._lane_weight[members.member[members.row], 1, lane] = members.weight[:, None]
             self._rows[slot, at.R_COLUMN] = column.index * at.C_WIDTH
             self._rows[slot, at.R_GROUP] = members.group[order]
             self._weights[slot] = members.default[order]
@@ -365,6 +379,8 @@ class Flattener:
                     len(self._head),
                     len(self.forms.objectives),
                     self._values,
+                    self._lanes,
+                    self._alike.shape[1],
                 ],
                 np.int64,
             ),
@@ -387,6 +403,9 @@ class Flattener:
             "head": self._head.ravel(),
             "head_weight": self._head_weight,
             "hash_rows": self._hash_rows.astype(np.int64),
+            "scan_rows": self._scan_rows * at.R_WIDTH,
+            "lane_weight": self._lane_weight.ravel(),
+            "alike": self._alike.ravel(),
             "home": np.where(problem.initial < 0, self.containers, problem.initial).astype(np.int32),
         }
 
@@ -424,6 +443,7 @@ class Flattener:
             after=np.full(objects, -1, np.int32),
             before=np.full(objects, -1, np.int32),
             load=np.zeros(self.containers + 1, np.int32),
+            **{name: np.zeros(self.containers * self._lanes) for name in at.LANE_ARRAYS},
         )
         for column, row in zip(self.forms.columns, columns, strict=True):
             if column.members is None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rebalancer.engines.local_search.atoms import (
     ONE,
@@ -38,7 +39,7 @@ from rebalancer.engines.local_search.atoms import (
     single_atom,
     stage_of,
 )
-from rebalancer.engines.local_search.members import members_of, together
+from rebalancer.engines.local_search.members import Members, members_of, together
 from rebalancer.model import (
     Cells,
     CellValues,
@@ -81,6 +82,7 @@ class Forms:
     _known: dict[int, Form] = field(default_factory=dict)
     _written: dict[tuple[int, bool], Column] = field(default_factory=dict)
     _mixed: dict[tuple[int, int, int, int], Column] = field(default_factory=dict)
+    _tallies: dict[tuple[int, int, bytes, bytes], Column] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for hard in self.model.hard:
@@ -149,7 +151,14 @@ class Forms:
         return plain_form(output)
 
     def _tally(self, tally: Tally) -> Column:
-        return self._column(Column(tally.groups, tally.items, members_of(tally, self.model), tally.item_of))
+        return self._counted(tally.groups, tally.items, members_of(tally, self.model), tally.item_of)
+
+    def _counted(self, groups: int, items: int, members: Members, item_of: NDArray[np.int32]) -> Column:
+        """Return the column of a tally; those that count the same are one."""
+        key = groups, items, members.digest(), item_of.tobytes()
+        if key not in self._tallies:
+            self._tallies[key] = self._column(Column(groups, items, members, item_of))
+        return self._tallies[key]
 
     def _column(self, column: Column) -> Column:
         if column.members is None and column.groups * column.items > MOST_CELLS:
@@ -293,5 +302,6 @@ class Forms:
         key = id(column), a, id(right.column), b
         if key not in self._mixed:
             members = together(column.members, a, right.column.members, b)
-            self._mixed[key] = self._column(Column(column.groups, column.items, members, column.item_of))
+            assert column.item_of is not None
+            self._mixed[key] = self._counted(column.groups, column.items, members, column.item_of)
         return Atom(self._mixed[key], (), ONE, Way())

@@ -51,7 +51,7 @@ class Limits:
         for index, column in enumerate(flattener.forms.columns):
             row = fixed["columns"][index * C_WIDTH : (index + 1) * C_WIDTH]
             members = column.members
-            if members is None or column.groups > 1 or row[C_HIGH] < 0 or row[C_EXCEPT] >= 0:
+            if members is None or len(members.row) or column.groups > 1 or row[C_HIGH] < 0 or row[C_EXCEPT] >= 0:
                 continue
             sizes = np.concatenate([np.abs(members.default), np.abs(members.weight)])
             if not (sizes > 0).any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,14 @@ class Members:
     item: IntArray
     weight: IntArray
     condition: NDArray[np.int32] | None
+
+    def digest(self) -> bytes:
+        """Return a digest of all of it: what has the same one counts the same."""
+        known = blake2b(digest_size=16)
+        for part in (self.group, self.member, self.default, self.row, self.item, self.weight, self.condition):
+            known.update(b"-" if part is None else np.ascontiguousarray(part).data)
+            known.update(b"|")
+        return known.digest()
 
 
 def members_of(tally: Tally, model: Model) -> Members:

@@ -42,6 +42,7 @@ def repair(searcher: Searcher, budget: Budget) -> bool:
             for hot in np.geomspace(_HOT, _COLD, 20):
                 anneal(flat, trail, int(steps / 20), hot, hot, 0.4, 0.1, 0.3)
                 budget.spend(steps / 20 * 1e-6)
+                budget.tick(int(steps / 20))
                 trail.numbers[T_LENGTH] = 0
                 if not flat.counts[N_BROKEN] or budget.over:
                     break

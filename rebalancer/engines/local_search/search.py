@@ -67,14 +67,13 @@ _TEAMS, _MOST_TEAMS = 20, 20_000
 #: Seconds that one kernel call should take, and that pass between two answers that are handed over.
 _CALL, _SHARE = 0.05, 0.25
 #: A walk starts at some multiple of the median cost of moves that are no gain, and ends at this share of it. Short
-#: walks try one multiple each; two longer ones the best of these and a hotter one; the winner takes the rest. Where
-#: limits are tight, a long relaxed walk comes first, and then one of the last of these multiples.
+#: walks try one multiple each; two longer ones the best of these and a hotter one; the winner takes the rest.
 _HEATS, _HOTTER, _COLD = (0.001, 0.01, 0.1, 3.0), 4.0, 0.003
-_SHORT, _LONGER, _LONGEST, _AFTER = 0.025, 0.08, 0.6, 0.3
+_SHORT, _LONGER = 0.025, 0.08
 #: Limits on amounts are relaxed by this share at first, down to none at this share of a walk; what is beyond them costs
 #: this multiple of a typical move per typical object, and up to so many times more at the end. Only where fewer than
 #: this share of random moves are within the limits.
-_WIDER, _NARROW, _PRICE, _URGENT, _TIGHT = 0.05, 0.85, 50.0, 30.0, 0.6
+_WIDER, _NARROW, _PRICE, _URGENT, _TIGHT = 0.03, 0.6, 50.0, 30.0, 0.6
 #: Rounds of mending what a relaxed walk leaves beyond its limits, steps of each, and how warm they are.
 _MENDING, _MENDING_STEPS, _WARM = 20, 100_000, 0.02
 #: Shares of exchanges, returns home and ejections that walks take in turn.
@@ -95,6 +94,21 @@ def improve(model: Model, incumbent: Incumbent, budget: Budget, request: Request
     """
     if len(model.problem.containers) and len(model.problem.objects):
         Searcher(model, incumbent, request.seed).run(budget)
+
+
+def is_crowded(model: Model, incumbent: Incumbent, request: Request) -> bool:
+    """Whether limits on amounts forbid a large share of all moves.
+
+    Raises
+    ------
+    TooLargeForMoves
+        Some cells would need a table over too many groups and items.
+    """
+    if not len(model.problem.containers) or incumbent.found is None:
+        return False
+    searcher = Searcher(model, incumbent, request.seed)
+    searcher.turn_to(0)
+    return searcher.crowded()
 
 
 @dataclass
@@ -129,25 +143,34 @@ class Walk:
     share: float
 
 
+#: Where limits forbid most moves, relaxed walks find what others do not: two of them, and whatever time is left.
+_CROWDED = (Walk(0.1, False, 0.04), Walk(3.0, False, 0.04), Walk(6.0, True, 0.5), Walk(2.0, True, 0.25))
+_AFTER = Walk(0.3, False, 0.2)
+
+
 @dataclass
 class Walks:
     """Decides what the next walk is like: longer walks can be hotter, and what that brings only trying tells.
 
     Parameters
     ----------
-    tight : bool
+    crowded : bool
         Whether bounds forbid so many moves that relaxing them is worth a try.
     """
 
-    tight: bool
+    crowded: bool
     ends: dict[float, float] = field(default_factory=dict)
     number: int = 0
     _first: float = 0.0
 
     def next(self) -> Walk:
         """Return the next walk."""
-        at = self.number - len(_HEATS)
+        number = self.number
         self.number += 1
+        if self.crowded:
+            known = len(_CROWDED)
+            return _CROWDED[number] if number < known else _AFTER if (number - known) % 2 == 0 else _CROWDED[-1]
+        at = number - len(_HEATS)
         if at < 0:
             return Walk(_HEATS[at], False, _SHORT)
         best = min(self.ends, key=lambda multiple: self.ends[multiple])
@@ -157,9 +180,7 @@ class Walks:
             return Walk(best, False, _LONGER)
         if at == 1:
             return Walk(self._first * _HOTTER, False, _LONGER)
-        if at == 2 and self.tight:
-            return Walk(2 * max(best, _HEATS[-1]), True, _LONGEST)
-        return Walk(_AFTER if self.tight and at == 3 else best, False, 1.0)
+        return Walk(best, False, 1.0)
 
     def learn(self, walk: Walk, end: float) -> None:
         """Note where a walk ended; infinity: nowhere that holds the bounds."""
@@ -241,7 +262,7 @@ class Searcher:
     def _position(self, position: int, budget: Budget) -> None:
         self._greedy(position, budget)
         whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
-        walks = Walks(self._tight())
+        walks = Walks(self.crowded())
         for turn in count():
             if budget.over or self._enough(position):
                 break
@@ -366,6 +387,7 @@ class Searcher:
         found = sample(self.flat, self.trail, costs)
         if not found:
             budget.spend(_STEP * 1_000)
+            budget.tick(1_000)
             return 0.0
         typical = float(np.median(costs[:found]))
         hot, cold = typical * multiple, typical * multiple * _COLD
@@ -383,7 +405,7 @@ class Searcher:
             self._clear_log(half=True)
         return typical
 
-    def _tight(self) -> bool:
+    def crowded(self) -> bool:
         """Whether limits on amounts forbid a large share of all moves."""
         costs = np.zeros(1_000)
         free = sample(self.flat, self.trail, costs)
@@ -408,7 +430,7 @@ class Searcher:
 
         typical = self._walk(budget, multiple, mix, narrow)
         self._limits.widen(self.flat, 0.0)
-        self._mend(budget, typical * _WARM, mix)
+        self._mend(budget, typical, mix)
         self.flat.penalty[:] = np.inf
         self.trail.numbers[T_RELAXED] = self.trail.numbers[T_LENGTH] = 0
         if self.flat.counts[N_BROKEN]:
@@ -419,16 +441,18 @@ class Searcher:
             restart(self.flat, self.trail)
             self.hand_over()
 
-    def _mend(self, budget: Budget, temperature: float, mix: tuple[float, float, float]) -> None:
-        """Move what is still beyond its limits, at rising prices."""
+    def _mend(self, budget: Budget, typical: float, mix: tuple[float, float, float]) -> None:
+        """Move what is still beyond its limits: dearer and dearer, and in the end warmer as well."""
         finite = np.isfinite(self.flat.penalty)
-        for _ in range(_MENDING):
+        temperature = typical * _WARM
+        for number in range(_MENDING):
             if not self.flat.counts[N_BROKEN] or budget.stop.is_set():
                 return
-            self.flat.penalty[finite] *= 1.4
+            self.flat.penalty[finite] *= 2.0
+            temperature *= 1.0 if number < _MENDING // 2 else 1.5
             appraise(self.flat, self.trail)
             self.slopes()
-            steps = anneal(self.flat, self.trail, _MENDING_STEPS, temperature, temperature / 2, *mix)
+            steps = anneal(self.flat, self.trail, _MENDING_STEPS, temperature, temperature / 4, *mix)
             budget.spend(steps * _STEP)
             self.trail.numbers[T_LENGTH] = 0
 

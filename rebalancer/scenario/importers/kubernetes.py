@@ -57,6 +57,19 @@ def convert(
     InputError
         The files are malformed or do not fit together, or the folder is not empty; nothing is written.
     """
+    write_folder(Path(out_dir), converted(nodes_path, pods_path, budgets_path), overwrite)
+
+
+def converted(
+    nodes_path: str | PathLike[str], pods_path: str | PathLike[str], budgets_path: str | PathLike[str] | None
+) -> dict[str, Iterator[str]]:
+    """Return what `convert` writes: the text of each file, piece by piece, by name.
+
+    Raises
+    ------
+    InputError
+        The files are malformed or do not fit together.
+    """
     faults: list[Fault] = []
     nodes = read_nodes(KubectlFile(Path(nodes_path), "Node", faults))
     pods_file = KubectlFile(Path(pods_path), "Pod", faults)
@@ -70,12 +83,11 @@ def convert(
     resources = _resources(pods)
     templates = _templates(pods)
     sources = ", ".join(Path(path).name for path in (nodes_path, pods_path, budgets_path) if path is not None)
-    files = {
+    return {
         "scenario.yaml": _scenario(resources, pods, templates, budgets, sources),
         "nodes.csv": _csv(_node_rows(nodes, resources)),
         "pods.csv": _csv(_pod_rows(pods, resources, templates)),
     }
-    write_folder(Path(out_dir), files, overwrite)
 
 
 def _misfits(nodes: Sequence[Node], pods: Sequence[Pod], path: Path) -> list[Fault]:

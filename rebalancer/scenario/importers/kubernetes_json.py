@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rebalancer.problem.errors import Fault, InputError
+
+_T = TypeVar("_T")
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)")
 _SUFFIXES = {
@@ -131,62 +133,97 @@ class KubectlFile:
 
 def read_nodes(file: KubectlFile) -> list[Node]:
     """Return the nodes of a file; a cordoned one has the taint that it has in the cluster."""
-    nodes = []
-    for item in file.items:
-        meta, spec = item["metadata"], item.get("spec") or {}
-        taints = [dict(taint) for taint in spec.get("taints") or ()]
-        if spec.get("unschedulable") and not any(taint.get("key") == _CORDON["key"] for taint in taints):
-            taints.append(dict(_CORDON))
-        plain = tuple({key: taint[key] for key in ("key", "value", "effect") if taint.get(key)} for taint in taints)
-        offered = (item.get("status") or {}).get("allocatable") or {}
-        if not offered:
-            file.report(f"node '{meta['name']}' has no status.allocatable", meta["name"])
-        amounts = _amounts(offered, f"node '{meta['name']}'", file)
-        nodes.append(Node(meta["name"], dict(meta.get("labels") or {}), plain, amounts))
-    return nodes
+    return list(_sound(file, _node))
+
+
+def _node(item: dict[str, Any], file: KubectlFile) -> Node:
+    meta, spec = item["metadata"], item.get("spec") or {}
+    taints = [dict(taint) for taint in spec.get("taints") or ()]
+    if spec.get("unschedulable") and not any(taint.get("key") == _CORDON["key"] for taint in taints):
+        taints.append(dict(_CORDON))
+    plain = tuple({key: taint[key] for key in ("key", "value", "effect") if taint.get(key)} for taint in taints)
+    offered = (item.get("status") or {}).get("allocatable") or {}
+    if not offered:
+        file.report(f"node '{meta['name']}' has no status.allocatable", meta["name"])
+    amounts = _amounts(offered, f"node '{meta['name']}'", file)
+    return Node(meta["name"], dict(meta.get("labels") or {}), plain, amounts)
 
 
 def read_pods(file: KubectlFile) -> list[Pod]:
     """Return the pods of a file that are not done."""
-    pods = []
-    for item in file.items:
-        meta, spec = item["metadata"], item.get("spec") or {}
-        if (item.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
-            continue
-        namespace = meta.get("namespace") or "default"
-        owners = meta.get("ownerReferences") or ()
-        owner = next((one for one in owners if one.get("controller")), None) or {}
-        terminating = bool(meta.get("deletionTimestamp"))
-        own_node = owner.get("kind") in ("DaemonSet", "Node") or _MIRROR in (meta.get("annotations") or {})
-        name = f"{namespace}/{meta['name']}"
-        pods.append(
-            Pod(
-                name,
-                namespace,
-                spec.get("nodeName") or None,
-                dict(meta.get("labels") or {}),
-                _requests(spec, f"pod '{name}'", file),
-                {key: spec[key] for key in SCHEDULING if spec.get(key)},
-                f"{namespace}/{owner.get('name') or meta['name']}",
-                bool(spec.get("nodeName")) and (terminating or own_node),
-                terminating,
-            )
-        )
-    return pods
+    return list(_sound(file, _pod))
+
+
+def _pod(item: dict[str, Any], file: KubectlFile) -> Pod | None:
+    meta, spec = item["metadata"], item.get("spec") or {}
+    if (item.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return None
+    namespace = _text(meta.get("namespace")) or "default"
+    owners = meta.get("ownerReferences") or ()
+    owner = next((one for one in owners if one.get("controller")), None) or {}
+    terminating = bool(meta.get("deletionTimestamp"))
+    own_node = owner.get("kind") in ("DaemonSet", "Node") or _MIRROR in (meta.get("annotations") or {})
+    name = f"{namespace}/{meta['name']}"
+    return Pod(
+        name,
+        namespace,
+        _text(spec.get("nodeName")) or None,
+        dict(meta.get("labels") or {}),
+        _requests(spec, f"pod '{name}'", file),
+        {key: spec[key] for key in SCHEDULING if spec.get(key)},
+        f"{namespace}/{_text(owner.get('name')) or meta['name']}",
+        bool(spec.get("nodeName")) and (terminating or own_node),
+        terminating,
+    )
 
 
 def read_budgets(file: KubectlFile) -> list[Budget]:
     """Return the budgets of a file; the controller's status says how many pods may be disrupted now."""
-    budgets = []
+    return list(_sound(file, _budget))
+
+
+def _budget(item: dict[str, Any], file: KubectlFile) -> Budget | None:
+    from rebalancer.dialects.kubernetes_syntax import LabelSelector
+
+    meta = item["metadata"]
+    allowed = (item.get("status") or {}).get("disruptionsAllowed")
+    if not isinstance(allowed, int):
+        file.report(f"budget '{meta['name']}' has no status.disruptionsAllowed", meta["name"])
+        return None
+    selector = (item.get("spec") or {}).get("selector")
+    if selector is not None:
+        LabelSelector.model_validate(selector)
+    return Budget(meta["name"], _text(meta.get("namespace")) or "default", selector, allowed)
+
+
+def _text(value: Any) -> str | None:
+    """Return a text or None.
+
+    Raises
+    ------
+    TypeError
+        It is neither.
+    """
+    if value is not None and not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _sound(file: KubectlFile, read: Callable[[dict[str, Any], KubectlFile], _T | None]) -> Iterator[_T]:
+    """Yield what the objects of a file become; one that is not built as Kubernetes builds it is a fault."""
     for item in file.items:
-        meta = item["metadata"]
-        allowed = (item.get("status") or {}).get("disruptionsAllowed")
-        if not isinstance(allowed, int):
-            file.report(f"budget '{meta['name']}' has no status.disruptionsAllowed", meta["name"])
+        name = item["metadata"]["name"]
+        if not isinstance(name, str):
+            file.report(f"the name {name!r} is no text", str(name))
             continue
-        selector = (item.get("spec") or {}).get("selector")
-        budgets.append(Budget(meta["name"], meta.get("namespace") or "default", selector, allowed))
-    return budgets
+        try:
+            found = read(item, file)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            # The fields that are read have fixed types; whatever else stands there was not written by Kubernetes.
+            file.report(f"'{name}' is no {file.kind} as Kubernetes describes it", name)
+            continue
+        if found is not None:
+            yield found
 
 
 def _requests(spec: Mapping[str, Any], what: str, file: KubectlFile) -> dict[str, Fraction]:

@@ -9,9 +9,10 @@ import math
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.jit import kernel
-from rebalancer.engines.local_search.kernels.layout import Z_CONTAINERS, Z_OBJECTS, pointers
+from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
+from rebalancer.engines.local_search.kernels.layout import Z_ALIKE, Z_CONTAINERS, Z_OBJECTS, pointers
 from rebalancer.engines.local_search.kernels.propagate import flush
-from rebalancer.engines.local_search.kernels.scan import FORBIDDEN, block, pair, rotate
+from rebalancer.engines.local_search.kernels.scan import block, pair, rotate
 from rebalancer.engines.local_search.kernels.trail import (
     M_NOW,
     NEVER,
@@ -27,6 +28,9 @@ from rebalancer.engines.local_search.kernels.trail import (
     merit,
     trail_pointers,
 )
+
+#: Per cent of exchanges and ejections in walks that are of objects that weigh about the same.
+_ALIKE = 50
 
 
 @kernel
@@ -134,16 +138,20 @@ def anneal(
         length = t.numbers[T_LENGTH]
         kind = draw_share(t)
         if kind <= swaps:
-            q = draw(t, objects)
+            q = _partner(f, t, o) if draw(t, 100) < _ALIKE else draw(t, objects)
             b = f.place[q]
             if a == b or _refused(t, rotate(f, o, q, a, allowed), allowed):
                 continue
             go(f, t, o, b)
             go(f, t, q, a)
         elif kind <= swaps + ejections:
-            b = draw(t, containers)
-            q = _some_object(f, t, b)
-            if b == a or q < 0:
+            if draw(t, 100) < _ALIKE:
+                q = _partner(f, t, o)
+                b = f.place[q]
+            else:
+                b = draw(t, containers)
+                q = _some_object(f, t, b)
+            if b == a or q < 0 or b >= containers:
                 continue
             c = f.home[q]
             if c == b:
@@ -159,6 +167,13 @@ def anneal(
             go(f, t, o, b)
         judged(f, t, length, allowed)
     return steps
+
+
+@kernel
+def _partner(f: Any, t: Any, o: int) -> int:
+    """Return a random object that weighs about the same, or any where none is known."""
+    n = f.sizes[Z_ALIKE]
+    return int(f.alike[o * n + draw(t, n)]) if n else draw(t, f.sizes[Z_OBJECTS])
 
 
 @kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import (
     C_GROUPS,
     C_HASH,
@@ -25,7 +26,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     pointers,
 )
 from rebalancer.engines.local_search.kernels.propagate import beyond, record, staged
-from rebalancer.engines.local_search.kernels.scan import FORBIDDEN
 from rebalancer.engines.local_search.kernels.slopes import price
 
 

@@ -14,12 +14,22 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def kernel(function: _F) -> _F:
     """Compile a function when it is first called, or load what an earlier process compiled."""
+    return _compiled(function, False)
+
+
+def sums(function: _F) -> _F:
+    """Compile a function like `kernel`, whose sums may be added up in any order, several addends at once."""
+    return _compiled(function, {"reassoc", "contract", "nsz"})
+
+
+def _compiled(function: _F, fastmath: bool | set[str]) -> _F:
     # The compiler's own types, where it has any, say nothing of what kernels take: to type checkers they are functions.
     numba = _compiler()
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(cache_folder())  # is looked at once, when the function is wrapped
     try:
-        compiled: _F = numba.njit(nogil=True, cache=_keeps(), error_model="numpy", boundscheck=False)(function)
+        how = {"nogil": True, "cache": _keeps(), "error_model": "numpy", "boundscheck": False, "fastmath": fastmath}
+        compiled: _F = numba.njit(**how)(function)
     finally:
         numba.config.CACHE_DIR = before
     return compiled

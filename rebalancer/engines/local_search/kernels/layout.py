@@ -32,8 +32,10 @@ from rebalancer.engines.local_search.kernels.jit import kernel, pointer
     C_SIZE,  # number of cells
     C_RANK,  # its turn among the memberships of an object (tallies)
     C_MAKER,  # the special whose output it is; -1: none
-) = range(21)
-C_WIDTH = 21
+    C_LANE,  # its lanes; -1: none
+    C_LANE_END,
+) = range(23)
+C_WIDTH = 23
 
 #: A row of ``pieces``.
 (
@@ -82,6 +84,7 @@ R_WIDTH = 4
 
 #: What is in ``sizes``.
 Z_OBJECTS, Z_CONTAINERS, Z_COLUMNS, Z_PIECES, Z_SPECIALS, Z_SINGLES, Z_HEAD, Z_POSITIONS, Z_VALUES = range(9)
+Z_LANES, Z_ALIKE = 9, 10
 
 
 class Flat(NamedTuple):
@@ -111,6 +114,9 @@ class Flat(NamedTuple):
     head_weight: Any  # float64: what one rounded unit of each is worth
     hash_rows: Any  # where each hash row begins
     home: Any  # int32, initial container of each object; number of containers: unplaced
+    scan_rows: Any  # where the memberships of each object begin that are not in lanes; objects
+    lane_weight: Any  # float64: of each object in each lane, away from where it started and there; zeros at the end
+    alike: Any  # int32: Z_ALIKE objects of each that weigh about the same
     # -- one searcher's own
     values: Any
     hash_key: Any  # int32
@@ -128,6 +134,17 @@ class Flat(NamedTuple):
     after: Any  # int32, next object in the same container
     before: Any  # int32, previous one; -1 - container for the first
     load: Any  # int32, objects in each container
+    lane_value: Any  # float64, here and below: by container and lane
+    lane_wall: Any  # bound that must hold
+    lane_edge: Any  # bound that has a price …
+    lane_fine: Any  # … and that
+    lane_knee: Any  # where the line bends
+    lane_base: Any  # its slope before
+    lane_rate: Any  # what is added to the slope there
+
+
+#: What there is of each lane and container.
+LANE_ARRAYS = ("lane_value", "lane_wall", "lane_edge", "lane_fine", "lane_knee", "lane_base", "lane_rate")
 
 
 @kernel
@@ -155,6 +172,9 @@ def pointers(f: Flat) -> Flat:
         pointer(f.head_weight),
         pointer(f.hash_rows),
         pointer(f.home),
+        pointer(f.scan_rows),
+        pointer(f.lane_weight),
+        pointer(f.alike),
         pointer(f.values),
         pointer(f.hash_key),
         pointer(f.hash_value),
@@ -171,4 +191,11 @@ def pointers(f: Flat) -> Flat:
         pointer(f.after),
         pointer(f.before),
         pointer(f.load),
+        pointer(f.lane_value),
+        pointer(f.lane_wall),
+        pointer(f.lane_edge),
+        pointer(f.lane_fine),
+        pointer(f.lane_knee),
+        pointer(f.lane_base),
+        pointer(f.lane_rate),
     )

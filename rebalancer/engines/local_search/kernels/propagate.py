@@ -18,6 +18,8 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_HIGH,
     C_ITEM_OF,
     C_ITEMS,
+    C_LANE,
+    C_LANE_END,
     C_LOW,
     C_PIECE,
     C_PIECE_END,
@@ -80,6 +82,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     X_TREES,
     Z_COLUMNS,
     Z_HEAD,
+    Z_LANES,
     Z_OBJECTS,
     Z_SINGLES,
     pointers,
@@ -268,6 +271,9 @@ def change(f: Any, k: int, g: int, s: int, delta: int) -> None:
             continue
         old = increase(f, k, g, s, delta)
         new = old + delta
+        if f.columns[k + C_LANE] >= 0:
+            for lane in range(f.columns[k + C_LANE], f.columns[k + C_LANE_END]):
+                f.lane_value[s * f.sizes[Z_LANES] + lane] += delta
         rec = record(f, k, g, s) if f.columns[k + C_WORDS] else 0
         if f.columns[k + C_HIGH] >= 0 or f.columns[k + C_LOW] >= 0:
             was, now = beyond(f, k, rec, old), beyond(f, k, rec, new)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, lanes_cost, lanes_forbid
 from rebalancer.engines.local_search.kernels.layout import (
     C_FLAT,
     C_HIGH,
@@ -28,12 +29,11 @@ from rebalancer.engines.local_search.kernels.layout import (
     R_GROUP,
     R_WIDTH,
     Z_CONTAINERS,
+    Z_LANES,
+    Z_OBJECTS,
 )
 from rebalancer.engines.local_search.kernels.propagate import beyond, record, staged, value, weight
 from rebalancer.engines.local_search.kernels.slopes import price
-
-#: What a forbidden move costs.
-FORBIDDEN = 1e300
 
 
 @kernel
@@ -64,11 +64,21 @@ def block(f: Any, o: int, to: Any, n: int, cost: Any, worst: float) -> None:
 
     Costs of more than ``worst`` may be left incomplete once nothing that follows can make them smaller.
     """
-    a = f.place[o]
-    for i in range(n):
-        cost[i] = 0.0
+    a, nobody = f.place[o], f.sizes[Z_OBJECTS]
     containers = f.sizes[Z_CONTAINERS]
-    for r in range(f.object_rows[o], f.object_rows[o + 1], R_WIDTH):
+    if f.sizes[Z_LANES]:
+        leave = lanes_cost(f, a, nobody, o) if a < containers else 0.0
+        for i in range(n):
+            b = to[i]
+            cost[i] = 0.0
+            if b != a:
+                cost[i] = FORBIDDEN if b < containers and lanes_forbid(f, b, o, nobody) else leave
+                if cost[i] < FORBIDDEN and b < containers:
+                    cost[i] += lanes_cost(f, b, o, nobody)
+    else:
+        for i in range(n):
+            cost[i] = 0.0
+    for r in range(f.scan_rows[o], f.object_rows[o + 1], R_WIDTH):
         k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
         base, excepts = f.columns[k + C_ITEM_OF], f.rows[r + R_EXCEPTS]
         flat = f.columns[k + C_FLAT] and not excepts
@@ -101,9 +111,16 @@ def block(f: Any, o: int, to: Any, n: int, cost: Any, worst: float) -> None:
 @kernel
 def pair(f: Any, o: int, b: int, worst: float) -> float:
     """Return what it costs to put an object into a container."""
-    a = f.place[o]
+    a, nobody = f.place[o], f.sizes[Z_OBJECTS]
     cost = 0.0
-    for r in range(f.object_rows[o], f.object_rows[o + 1], R_WIDTH):
+    if f.sizes[Z_LANES] and a != b:
+        if b < f.sizes[Z_CONTAINERS]:
+            if lanes_forbid(f, b, o, nobody):
+                return FORBIDDEN
+            cost += lanes_cost(f, b, o, nobody)
+        if a < f.sizes[Z_CONTAINERS]:
+            cost += lanes_cost(f, a, nobody, o)
+    for r in range(f.scan_rows[o], f.object_rows[o + 1], R_WIDTH):
         k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
         if cost > worst and f.columns[k + C_PIECE] == f.columns[k + C_PIECE_END]:
             return cost
@@ -141,15 +158,38 @@ def _cost_of(f: Any, k: int, g: int, s: int, delta: int) -> float:
 
 
 @kernel
+def _rotated_lanes(f: Any, o: int, q: int, a: int, b: int, c: int) -> float:
+    """Return what it costs in lanes that ``o`` goes from ``a`` to ``b`` and ``q`` from there to ``c``."""
+    containers, nobody = f.sizes[Z_CONTAINERS], f.sizes[Z_OBJECTS]
+    leaves = o if a == c else nobody
+    if a == b:
+        o = leaves = nobody
+    if b == c:
+        q = nobody
+    if (b < containers and lanes_forbid(f, b, o, q)) or (c < containers and lanes_forbid(f, c, q, leaves)):
+        return FORBIDDEN
+    cost = lanes_cost(f, b, o, q) if b < containers else 0.0
+    if c < containers:
+        cost += lanes_cost(f, c, q, leaves)
+    if a < containers and a != c:
+        cost += lanes_cost(f, a, nobody, o)
+    return cost
+
+
+@kernel
 def rotate(f: Any, o: int, q: int, c: int, worst: float) -> float:
     """Return what it costs to put object ``o`` where ``q`` is, and ``q`` into container ``c``.
 
     An exchange, where ``o`` is in ``c``.
     """
     a, b = f.place[o], f.place[q]
-    i, j = f.object_rows[o], f.object_rows[q]
+    i, j = f.scan_rows[o], f.scan_rows[q]
     i_end, j_end = f.object_rows[o + 1], f.object_rows[q + 1]
     cost = 0.0
+    if f.sizes[Z_LANES]:
+        cost = _rotated_lanes(f, o, q, a, b, c)
+        if cost >= FORBIDDEN:
+            return cost
     while i < i_end or j < j_end:
         if i < i_end and j < j_end:
             k, other = f.rows[i + R_COLUMN], f.rows[j + R_COLUMN]

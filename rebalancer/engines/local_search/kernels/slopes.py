@@ -9,11 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.lanes import fill_lanes
 from rebalancer.engines.local_search.kernels.layout import (
     C_GROUPS,
     C_HIGH,
     C_ITEM_OF,
     C_ITEMS,
+    C_LANE,
+    C_LANE_END,
     C_LOW,
     C_MAKER,
     C_PIECE,
@@ -59,6 +62,8 @@ from rebalancer.engines.local_search.kernels.layout import (
     X_PLACE,
     X_TREES,
     Z_COLUMNS,
+    Z_CONTAINERS,
+    Z_LANES,
     Z_POSITIONS,
     Z_VALUES,
     pointers,
@@ -142,6 +147,29 @@ def compute(flat: Any, worth: Any) -> None:
         _column(f, k)
         if f.columns[k + C_MAKER] >= 0:
             _maker(f, f.columns[k + C_MAKER], k)
+    fill_lanes(f)
+    _lanes(f)
+
+
+@kernel
+def _lanes(f: Any) -> None:
+    """Fill in the slopes of lanes."""
+    n = f.sizes[Z_LANES]
+    for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH if n else 0, C_WIDTH):
+        first = f.columns[k + C_LANE]
+        for lane in range(first, f.columns[k + C_LANE_END]):
+            p = f.columns[k + C_PIECE] + (lane - first) * P_WIDTH
+            for s in range(f.sizes[Z_CONTAINERS] if p < f.columns[k + C_PIECE_END] else 0):
+                rec = record(f, k, 0, s) if f.columns[k + C_WORDS] else 0
+                worth = price(f, p, rec, 0, s)
+                t = f.pieces[p + P_STAGE]
+                if t == f.pieces[p + P_STAGE_END]:
+                    f.lane_base[s * n + lane], f.lane_rate[s * n + lane] = worth, 0.0
+                    continue
+                w = f.stages[t + S_ALPHA_WORD]
+                a = float(f.words[rec + w] if w >= 0 else f.stages[t + S_ALPHA])
+                f.lane_base[s * n + lane] = worth * a if a < 0 else 0.0
+                f.lane_rate[s * n + lane] = worth * abs(a)
 
 
 @kernel

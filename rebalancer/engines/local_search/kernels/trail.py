@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rebalancer.engines.local_search.kernels.jit import kernel, pointer
+from rebalancer.engines.local_search.kernels.lanes import fill_lanes
 from rebalancer.engines.local_search.kernels.layout import (
     C_HIGH,
     C_LOW,
@@ -184,6 +185,7 @@ def full(t: Any, more: int) -> bool:
 def appraise(flat: Any, trail: Any) -> float:
     """Note what the searcher minimises where it stands, after prices or positions have changed, and return it."""
     f, t = pointers(flat), trail_pointers(trail)
+    fill_lanes(f)
     for position in range(f.sizes[Z_POSITIONS]):
         t.marks[position] = integer(f, position)
     t.merits[M_NOW] = merit(f, t)

@@ -1,0 +1,115 @@
+"""Lanes: what most moves are about, side by side in memory, so that a few instructions judge all of it.
+
+A lane is a tally of objects by container that bends once at most: an upper bound, a line, a line from some value on, or
+some of these. The numbers of a container lie together, and so do the weights of an object. They are copies, in floating
+point, of what columns and pieces say, and serve to rank moves only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rebalancer.engines.local_search.kernels.jit import kernel, sums
+from rebalancer.engines.local_search.kernels.layout import (
+    C_HIGH,
+    C_LANE,
+    C_LANE_END,
+    C_PIECE,
+    C_PIECE_END,
+    C_VALUES,
+    C_WIDTH,
+    C_WORDS,
+    P_STAGE,
+    P_STAGE_END,
+    P_WIDTH,
+    S_ALPHA,
+    S_ALPHA_WORD,
+    S_CONST,
+    S_CONST_WORD,
+    Z_COLUMNS,
+    Z_CONTAINERS,
+    Z_LANES,
+    Z_OBJECTS,
+)
+from rebalancer.engines.local_search.kernels.propagate import record
+
+#: What a forbidden move costs.
+FORBIDDEN = 1e300
+#: A value that no lane reaches.
+_NOWHERE = 1e280
+
+
+@kernel
+def _weights(f: Any, o: int, s: int) -> int:
+    """Return where the weights of an object begin that count in a container."""
+    row = 2 * o
+    if o < f.sizes[Z_OBJECTS] and f.home[o] == s:
+        row += 1
+    return int(row * f.sizes[Z_LANES])
+
+
+@sums
+def lanes_forbid(f: Any, s: int, plus: int, minus: int) -> bool:
+    """Return whether an object that comes to a container while another leaves it exceeds what it must not.
+
+    ``objects`` stands for none.
+    """
+    n = f.sizes[Z_LANES]
+    at, plus, minus = s * n, _weights(f, plus, s), _weights(f, minus, s)
+    over = 0
+    for i in range(n):
+        w = f.lane_weight[plus + i] - f.lane_weight[minus + i]
+        over += (w > 0.0) & (f.lane_value[at + i] + w > f.lane_wall[at + i])
+    return over > 0
+
+
+@sums
+def lanes_cost(f: Any, s: int, plus: int, minus: int) -> float:
+    """Return what it costs that an object comes to a container and another leaves it; ``objects`` stands for none."""
+    n = f.sizes[Z_LANES]
+    at, plus, minus = s * n, _weights(f, plus, s), _weights(f, minus, s)
+    total = 0.0
+    for i in range(n):
+        w = f.lane_weight[plus + i] - f.lane_weight[minus + i]
+        v = f.lane_value[at + i]
+        over, more = v - f.lane_knee[at + i], v - f.lane_edge[at + i]
+        bent = (over + w if over + w > 0.0 else 0.0) - (over if over > 0.0 else 0.0)
+        beyond = (more + w if more + w > 0.0 else 0.0) - (more if more > 0.0 else 0.0)
+        total += f.lane_base[at + i] * w + f.lane_rate[at + i] * bent + f.lane_fine[at + i] * beyond
+    return total
+
+
+@kernel
+def fill_lanes(f: Any) -> None:
+    """Copy values, bounds and knees into the lanes, and what is beyond a bound costs."""
+    n = f.sizes[Z_LANES]
+    for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH if n else 0, C_WIDTH):
+        first = f.columns[k + C_LANE]
+        if first < 0:
+            continue
+        words, price = f.columns[k + C_WORDS], f.penalty[k]
+        for lane in range(first, f.columns[k + C_LANE_END]):
+            high = f.columns[k + C_HIGH] if lane == first else -1
+            p = f.columns[k + C_PIECE] + (lane - first) * P_WIDTH
+            for s in range(f.sizes[Z_CONTAINERS]):
+                rec = record(f, k, 0, s) if words else 0
+                at = s * n + lane
+                bound = float(f.words[rec + high]) if high >= 0 else _NOWHERE
+                f.lane_value[at] = f.values[f.columns[k + C_VALUES] + s]
+                f.lane_wall[at] = bound if price >= FORBIDDEN else _NOWHERE
+                f.lane_edge[at] = bound if price < FORBIDDEN else _NOWHERE
+                f.lane_fine[at] = price if price < FORBIDDEN else 0.0
+                f.lane_knee[at] = _knee(f, p, rec) if p < f.columns[k + C_PIECE_END] else _NOWHERE
+
+
+@kernel
+def _knee(f: Any, p: int, rec: int) -> float:
+    """Return where a piece bends."""
+    t = f.pieces[p + P_STAGE]
+    if t == f.pieces[p + P_STAGE_END]:
+        return _NOWHERE
+    w = f.stages[t + S_ALPHA_WORD]
+    a = float(f.words[rec + w] if w >= 0 else f.stages[t + S_ALPHA])
+    w = f.stages[t + S_CONST_WORD]
+    c = float(f.words[rec + w] if w >= 0 else f.stages[t + S_CONST])
+    return -c / a

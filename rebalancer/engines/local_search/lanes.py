@@ -1,0 +1,76 @@
+"""Which tallies have lanes: see `kernels.lanes`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.engines.local_search.atoms import Column, Piece, constant_of
+from rebalancer.engines.local_search.forms import Forms
+from rebalancer.engines.local_search.kernels.layout import C_LANE, C_LANE_END, C_VALUES
+from rebalancer.engines.local_search.members import Members
+from rebalancer.model import Function
+from rebalancer.problem.numbers import IntArray
+
+#: Lanes × objects, at most.
+MOST_LANES = 100_000_000
+#: Pieces of a tally that has lanes, at most, and one in how many objects it has to count.
+_MOST_PIECES, _SHARE = 4, 4
+
+
+def assign_lanes(forms: Forms, rows: IntArray) -> int:
+    """Note with each column which lanes are its own: one for each of its pieces, and at least one.
+
+    Parameters
+    ----------
+    rows : int64 array (columns, C_WIDTH)
+        Is written to.
+
+    Returns
+    -------
+    int
+        How many lanes there are.
+    """
+    home, containers = forms.model.problem.initial, len(forms.model.problem.containers)
+    objects = len(home)
+    lanes = 0
+    for column, row in zip(forms.columns, rows, strict=True):
+        row[C_LANE] = row[C_LANE_END] = -1
+        count = max(1, len(column.pieces))
+        if row[C_VALUES] >= 0 and (lanes + count) * objects <= MOST_LANES and _fits(column, home, containers):
+            row[C_LANE], row[C_LANE_END] = lanes, lanes + count
+            lanes += count
+    return lanes
+
+
+def _fits(column: Column, home: NDArray[np.int32], containers: int) -> bool:
+    """Whether a column is a tally by container of many objects, all of which it weighs, and bends once at most."""
+    objects = len(home)
+    members = column.members
+    if members is None or column.groups > 1 or column.items != containers or column.read or column.low:
+        return False
+    often = len(np.unique(members.member)) < len(members.member)
+    if often or len(members.member) * _SHARE < objects or not _elsewhere_the_same(members, home):
+        return False
+    assert column.item_of is not None
+    plain = np.array_equal(column.item_of[:-1], np.arange(containers)) and column.item_of[-1] < 0
+    return plain and len(column.pieces) <= _MOST_PIECES and all(_bends_once(piece) for piece in column.pieces)
+
+
+def _elsewhere_the_same(members: Members, home: NDArray[np.int32]) -> bool:
+    """Whether objects weigh the same everywhere but where they started."""
+    if not len(members.row):
+        return True
+    containers = np.arange(len(members.condition) - 1) if members.condition is not None else np.empty(0)
+    plain = members.condition is not None and np.array_equal(members.condition[:-1], containers)
+    return plain and bool((home[members.member[members.row]] == members.item).all())
+
+
+def _bends_once(piece: Piece) -> bool:
+    stages = piece.atom.stages
+    return not stages or (
+        len(stages) == 1 and stages[0].function is Function.HINGE and constant_of(stages[0].alpha) not in (None, 0)
+    )
+
+
+__all__ = ["assign_lanes"]

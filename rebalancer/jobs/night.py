@@ -1,0 +1,344 @@
+"""What a night decides: from the snapshot to a plan that has passed the guards, or to why there is none."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rebalancer.engines.base import Status
+from rebalancer.exits import Exit
+from rebalancer.jobs.attained import assignment_table, attained_by
+from rebalancer.jobs.cool_down import cooled_down, without_repairs
+from rebalancer.jobs.deadline import Deadline
+from rebalancer.jobs.folders import PlanFolder
+from rebalancer.jobs.guards import MoveLimits, Refused, gain, is_better, is_worth_it, trimmed
+from rebalancer.jobs.history import History
+from rebalancer.jobs.job import Job
+from rebalancer.jobs.outcome import Outcome, Report
+from rebalancer.jobs.snapshot import Snapshot, snapshot_refusals, take_snapshot
+from rebalancer.jobs.standing import Standing, standing_plan
+from rebalancer.jobs.times import spoken
+from rebalancer.plan import Plan, plan_moves
+from rebalancer.plan.steps import Blocked
+from rebalancer.search import InternalError
+from rebalancer.settings import Settings
+from rebalancer.solution import Solution, records
+from rebalancer.solver import Rebalancer
+from rebalancer.specs.avoid_moving import AvoidMovingSpec
+from rebalancer.specs.entries import Constraint, Goal
+
+if TYPE_CHECKING:
+    from rebalancer.engines.base import Progress
+    from rebalancer.solution import Evaluation
+
+log = logging.getLogger(__name__)
+
+#: Blocked moves that are named at most, where there is no plan that lists them.
+_MOST_NAMED = 5
+
+
+class VerificationFailed(Exception):
+    """A plan that was made does not hold: a defect of this program, of which nothing is written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """A plan that may be written.
+
+    Parameters
+    ----------
+    plan : Plan
+    solution : Solution
+        What the plan attains.
+    inputs : dict of str to str
+        What it was made from: file -> SHA-256.
+    """
+
+    plan: Plan
+    solution: Solution
+    inputs: dict[str, str]
+
+
+class Night:
+    """One run of a job.
+
+    ``report`` holds what is known so far, also where something goes wrong on the way; ``standing`` is the plan of an
+    earlier run that still holds, if there is one.
+
+    Parameters
+    ----------
+    job : Job
+    history : History
+    folder : PlanFolder
+    report : Report
+    deadline : Deadline
+    stop : threading.Event
+        Ends the search with the best answer so far.
+    clock : callable
+        Returns the current time, in UTC.
+    accept_shrunk : bool
+        Whether a snapshot may be smaller than the last one, for once.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        history: History,
+        folder: PlanFolder,
+        report: Report,
+        deadline: Deadline,
+        stop: threading.Event,
+        clock: Callable[[], datetime],
+        accept_shrunk: bool,
+    ) -> None:
+        self.report = report
+        self.standing: Standing | None = None
+        self._job = job
+        self._history = history
+        self._folder = folder
+        self._deadline = deadline
+        self._stop = stop
+        self._clock = clock
+        self._accept_shrunk = accept_shrunk
+        self._timed_out = False
+
+    @property
+    def is_carried_out(self) -> bool:
+        """Whether every step of the newest plan is done."""
+        return self.standing is not None and not self.standing.to_do
+
+    def decide(self) -> Proposal | None:
+        """Return tonight's plan, or None where there is to be none: the report says why.
+
+        Raises
+        ------
+        InputError
+            The snapshot or the scenario is faulty.
+        Refused
+            A guard says no.
+        DeadlinePassed
+        VerificationFailed
+            The plan that was made does not hold.
+        KeyboardInterrupt
+            The search was ended before it found anything.
+        """
+        snapshot = self._snapshot()
+        solver, standing, solution = self._solved(snapshot)
+        self.standing = standing
+        if not solution.found:
+            self._no_answer(solution)
+            return None
+        model = solver.model
+        initial, final = solution._initial, solution._final
+        least = float(self._job.guards.min_gain or 0)
+        if not is_better(model, initial, final):  # nothing moves, or moves to no avail
+            if self.report.interrupted and solution.status is not Status.OPTIMAL:
+                raise KeyboardInterrupt  # that there is nothing to do is not known
+            self._no_plan(solver, Outcome.NOTHING_TO_DO)
+            return None
+        if not is_worth_it(model, initial, final, least):
+            reason = f"all that could be gained is {gain(initial, final):.3g} of the objective, {least:g} is asked for"
+            self._no_plan(solver, Outcome.NOT_WORTH_IT, reason)
+            return None
+        if standing is not None and standing.to_do:
+            end = model.evaluate(standing.end)
+            if end.feasible and not is_worth_it(model, end, final, least):
+                self._keep(solver, standing, solution)
+                return None
+        plan = self._planned(solution, snapshot)
+        attained = attained_by(solver, solution, plan.steps.end(plan.start))
+        if not is_better(model, initial, attained._final):
+            reason = f"{len(plan.blocked)} moves are blocked, and without them nothing is gained"
+            why = [_obstacle(move) for move in plan.blocked if move.reasons][:_MOST_NAMED]
+            self._no_plan(solver, Outcome.NOT_WORTH_IT, reason, *why, blocked=len(plan.blocked))
+            return None
+        self._settle(attained, Outcome.PLANNED, bool(plan.blocked))
+        self.report = replace(
+            self.report,
+            moves=len(plan.steps),
+            moved_objects=len(np.unique(plan.steps.who)),
+            waves=plan.waves,
+            staged=len(plan.staged),
+            blocked=len(plan.blocked),
+        )
+        return Proposal(plan, attained, snapshot.inputs)
+
+    # -- the state ----------------------------------------------------------------------------------------------------
+
+    def _snapshot(self) -> Snapshot:
+        snapshot = take_snapshot(self._job)
+        self._deadline.check()
+        self.report = replace(self.report, snapshot_taken=snapshot.taken, sizes=dict(snapshot.sizes))
+        for warning in snapshot.scenario.warnings:
+            place = f"{warning.file}:{warning.line}:{warning.column}: " if warning.file else ""
+            log.warning("%s%s", place, warning.message)
+        now = self._clock()
+        age = spoken((now - snapshot.taken).total_seconds())
+        log.info(
+            "the snapshot has %d objects in %d containers, and is %s old", snapshot.objects, snapshot.containers, age
+        )
+        before = None if self._accept_shrunk else self._history.last_sizes(self._job.name)
+        refusals = snapshot_refusals(self._job, snapshot, now, before)
+        if refusals:
+            raise Refused("snapshot", *refusals)
+        self.report = replace(self.report, accepted=True)
+        return snapshot
+
+    # -- the search ---------------------------------------------------------------------------------------------------
+
+    def _solved(self, snapshot: Snapshot) -> tuple[Rebalancer, Standing | None, Solution]:
+        """Return the solver, the plan of an earlier run that still holds, and tonight's solution."""
+        solver = Rebalancer.from_scenario(snapshot.scenario)
+        staying = self._staying(solver)
+        if staying:
+            solver = _with_staying(snapshot, staying)
+        standing = standing_plan(
+            self._history, self._folder, self._job.name, solver.model, snapshot.scenario.plan, self._clock()
+        )
+        solution = self._search(solver, snapshot, standing)
+        if not solution.found and staying and not self._stop.is_set():
+            log.warning("no solution while what moved not long ago stays: trying without")
+            self.report = replace(self.report, cooled_down=0)
+            solver = Rebalancer.from_scenario(snapshot.scenario)
+            solution = self._search(solver, snapshot, standing)
+        self._deadline.check()
+        return solver, standing, solution
+
+    def _staying(self, solver: Rebalancer) -> tuple[str, ...]:
+        """Return the objects that the cool-down keeps where they are."""
+        if self._job.guards.cool_down is None:
+            return ()
+        since = self._clock() - timedelta(seconds=self._job.guards.cool_down)
+        objects = cooled_down(solver.problem, self._history.sent_since(self._job.name, since))
+        if len(objects):
+            objects = without_repairs(solver.model, objects)
+        self.report = replace(self.report, cooled_down=len(objects))
+        if len(objects):
+            log.info("%d objects moved not long ago and stay", len(objects))
+        return tuple(solver.problem.objects[int(one)] for one in objects)
+
+    def _search(self, solver: Rebalancer, snapshot: Snapshot, standing: Standing | None) -> Solution:
+        limit = Settings.of(snapshot.scenario.solve).time_limit
+        left = self._deadline.for_search()
+        timer = None
+        if left is not None:
+            limit = min(limit, left)
+            # Compiling takes time too, and a search that counts its work does not look at the clock.
+            timer = threading.Timer(left, self._out_of_time)
+            timer.daemon = True
+            timer.start()
+        log.info("searching, for %s at most", "as long as it takes" if limit == float("inf") else spoken(limit))
+        try:
+            start = None if standing is None else assignment_table(solver, standing.end)
+            solution = solver.solve(time_limit=limit, start=start, stop=self._stop, on_progress=_heard)
+        finally:
+            if timer is not None:
+                timer.cancel()
+        interrupted = self._stop.is_set() and not self._timed_out
+        self.report = replace(self.report, status=solution.status.value, interrupted=interrupted)
+        log.info("%s after %s, by %s", solution.status.value, spoken(solution.seconds), solution.engine)
+        return solution
+
+    def _out_of_time(self) -> None:
+        self._timed_out = True
+        self._stop.set()
+
+    def _no_answer(self, solution: Solution) -> None:
+        proven = solution.status.value == "INFEASIBLE"
+        self.report = replace(
+            self.report,
+            outcome=Outcome.INFEASIBLE if proven else Outcome.NO_SOLUTION,
+            exit_code=Exit.INFEASIBLE if proven else Exit.UNKNOWN,
+            reasons=(str(solution.reason),),
+        )
+
+    # -- no plan, or an old one ---------------------------------------------------------------------------------------
+
+    def _no_plan(self, solver: Rebalancer, outcome: Outcome, *reasons: str, blocked: int = 0) -> None:
+        """Note that everything stays as it is."""
+        self._settle(solver.evaluate(), outcome, blocked > 0)
+        self.report = replace(
+            self.report, reasons=reasons, moves=0, moved_objects=0, waves=0, staged=0, blocked=blocked
+        )
+
+    def _keep(self, solver: Rebalancer, standing: Standing, solution: Solution) -> None:
+        self._settle(attained_by(solver, solution, standing.end), Outcome.KEPT, bool(standing.blocked))
+        self.report = replace(
+            self.report,
+            reasons=(f"the plan of run {standing.run} still holds, and nothing better was found",),
+            plan_folder=os.path.abspath(standing.folder),
+            kept_from=standing.run,
+            moves=standing.to_do,
+            moved_objects=standing.moved_objects,
+            waves=standing.waves,
+            blocked=standing.blocked,
+        )
+
+    def _settle(self, attained: Evaluation, outcome: Outcome, blocked: bool) -> None:
+        """Note what everything will be worth."""
+        broken = records(attained.broken_components)
+        constraints = (
+            {**row, "initial_broken": part["initial"], "final_broken": part["final"]}
+            for row, part in zip(records(attained.constraints), broken, strict=True)
+        )
+        columns = ("tuple_pos", "initial", "final", "bound")
+        self.report = replace(
+            self.report,
+            outcome=outcome,
+            exit_code=Exit.BROKEN if attained.broken or blocked else Exit.DONE,
+            objective=tuple({name: row[name] for name in columns} for row in records(attained.objective)),
+            constraints=tuple(constraints),
+        )
+
+    # -- the plan -----------------------------------------------------------------------------------------------------
+
+    def _planned(self, solution: Solution, snapshot: Snapshot) -> Plan:
+        """Return the plan, cut down to what the guards allow if that is what they say."""
+        guards = self._job.guards
+        try:
+            plan = plan_moves(solution, snapshot.scenario.plan)
+            self._deadline.check()
+            limits = MoveLimits(guards, len(solution._assignment))
+            complaints = limits.complaints(plan)
+            if not complaints:
+                return plan
+            if guards.when_exceeded == "trim":
+                shorter = trimmed(plan, limits)
+                if shorter is not None:
+                    reason = f"only the first {len(shorter.steps)} of {len(plan.steps)} steps are planned"
+                    self.report = replace(self.report, reasons=(reason,), trimmed_from=len(plan.steps))
+                    return shorter
+                complaints.append((complaints[0][0], "no part of it that is allowed gains anything"))
+        except InternalError as error:
+            raise VerificationFailed(str(error)) from error
+        raise Refused(complaints[0][0], *(message for _, message in complaints))
+
+
+def _obstacle(move: Blocked) -> str:
+    """Return what stands against a move."""
+    return f"{move.object} cannot get to {move.destination}: {'; '.join(move.reasons)}"
+
+
+def _heard(progress: Progress) -> None:
+    values = progress.tuple_pos, progress.objective, progress.bound
+    log.debug("after %.1f s: position %d, objective %s, bound %s", progress.seconds, *values)
+
+
+def _with_staying(snapshot: Snapshot, staying: Iterable[str]) -> Rebalancer:
+    """Return a solver of a snapshot in which some objects stay where they are."""
+    solver = Rebalancer.from_scenario(snapshot.scenario)
+    entries: list[Constraint | Goal] = [*snapshot.scenario.constraints, *snapshot.scenario.goals]
+    taken = {entry.name or entry.spec.name for entry in entries}
+    name, again = "cool-down", 1
+    while name in taken:
+        again += 1
+        name = f"cool-down {again}"
+    solver.add_constraint(AvoidMovingSpec(objects=tuple(staying)), name=name, policy="HARD")
+    return solver

@@ -1,0 +1,250 @@
+"""Makes plans: orders moves, breaks cycles, and has everything verified before it is handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.model import CellValues, Model, evaluate_cells
+from rebalancer.plan.checks import final_demands
+from rebalancer.plan.exact import MOST_LEGS, earliest_waves, fewest_waves, lower_bound
+from rebalancer.plan.ledger import Legs
+from rebalancer.plan.obstacles import obstacles
+from rebalancer.plan.order import Priority, priority
+from rebalancer.plan.plan import Plan
+from rebalancer.plan.route import Route
+from rebalancer.plan.staging import travel
+from rebalancer.plan.steps import Blocked, Steps
+from rebalancer.plan.verify import replay
+from rebalancer.plan.waves import Journey
+from rebalancer.problem import Fault, InputError
+from rebalancer.scenario.plan_section import PlanOptions, plan_faults, with_fields
+from rebalancer.search import InternalError
+
+if TYPE_CHECKING:
+    from rebalancer.solution import Evaluation
+
+
+def plan_moves(
+    solution: Evaluation, options: PlanOptions | None = None, *, created: datetime | None = None, **fields: Any
+) -> Plan:
+    """Return a safe plan that carries out a solution.
+
+    Parameters
+    ----------
+    solution : Solution or Evaluation
+        What `Rebalancer.solve` or `Rebalancer.evaluate` returned.
+    options : PlanOptions, optional
+        Caps on moves in flight and the like; left out: the scenario's section ``plan``, or none.
+    created : datetime, optional
+        When the plan was made, with its time zone; left out: now.
+    **fields
+        Fields of the options that are stated anew, as in a scenario: ``max_in_flight=100, max_per_group={"job": 1}``.
+
+    Raises
+    ------
+    InputError
+        There is no solution, or it breaks what has to hold, or the options are wrong.
+    InternalError
+        The plan did not pass its own verification; please report it.
+    """
+    model, final = solution._model, solution._assignment
+    if not getattr(solution, "found", True):
+        raise InputError([Fault("no-solution", f"there is nothing to plan: {getattr(solution, 'reason', None)}")])
+    if solution.worsened:
+        names = ", ".join(f"'{name}'" for name in solution.worsened)
+        raise InputError([Fault("unsafe-end", f"the assignment breaks what has to hold: {names}")])
+    if created is not None and created.tzinfo is None:
+        raise InputError([Fault("no-time-zone", "the time when a plan was made needs its time zone", (), str(created))])
+    stated = with_fields(options or solution._plan_options or PlanOptions(), fields)
+    return make_plan(model, model.problem.initial, final, stated, created)
+
+
+def make_plan(
+    model: Model,
+    start: NDArray[np.int32],
+    end: NDArray[np.int32],
+    options: PlanOptions,
+    created: datetime | None = None,
+) -> Plan:
+    """Return a safe plan from one assignment to another; see `plan_moves`.
+
+    Parameters
+    ----------
+    start, end : int32 arrays, one per object
+    """
+    faults = [fault.below(("plan",)) for fault in plan_faults(options, model.problem)]
+    if faults:
+        raise InputError(faults)
+    way = _way(model, start, end, options, strict=False)
+    if way.blocked and _breaks_at_end(model, start, end, way.steps):
+        # what has to hold at the end would not, as not everything gets there: it holds all along instead
+        way = _way(model, start, end, options, strict=True)
+    forward = replay(model, start, way.steps, options, end, scored=True)
+    back = Route.of(model, forward.end, start, options).back(way.steps)
+    backward = replay(model, forward.end, back, options)
+    for what, report in (("plan", forward), ("way back", backward)):
+        if not report.safe:
+            wave, message = report.problems[0]
+            raise InternalError(f"the {what} does not pass verification: wave {wave}: {message}")
+    if not np.array_equal(backward.end, start):
+        raise InternalError("the way back does not end where the plan starts")
+    return Plan(
+        "PARTIAL" if way.blocked else "COMPLETE",
+        way.steps,
+        back,
+        way.blocked,
+        tuple(forward.excess),
+        tuple(forward.peaks),
+        way.lower_bound,
+        way.exact,
+        way.reasons,
+        way.staged,
+        options,
+        created or datetime.now(UTC),
+        model,
+        start,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """The way there, as it goes into a `Plan`."""
+
+    steps: Steps
+    lower_bound: int
+    exact: bool
+    blocked: tuple[Blocked, ...]
+    reasons: tuple[str, ...]
+    staged: tuple[tuple[int, int], ...]
+
+
+def _way(model: Model, start: NDArray[np.int32], end: NDArray[np.int32], options: PlanOptions, strict: bool) -> _Way:
+    route = Route.of(model, start, end, options, strict)
+    legs = route.legs()
+    worth = priority(model, route.always, legs, start)
+    legs = legs.take(worth.order)
+    journey, flown = _travelled(route, legs, options.staging)
+    steps, bound, exact = _fewest(route, flown, journey, options)
+    staged = _staged_steps(steps)
+    blocked = tuple(_blocked(journey))
+    return _Way(steps, bound, exact, blocked, tuple(_reasons(steps, worth, legs, staged)), staged)
+
+
+def _breaks_at_end(model: Model, start: NDArray[np.int32], end: NDArray[np.int32], steps: Steps) -> bool:
+    values = CellValues(model.problem, steps.end(start))
+    return any(
+        demand.exceeded(evaluate_cells(values, demand.hard.cells).integers)
+        for demand in final_demands(model, start, end)
+    )
+
+
+def _travelled(route: Route, legs: Legs, staging: bool) -> tuple[Journey, Legs]:
+    """Return the journey, and the legs in its order; what was staged to no avail stays where it is."""
+    journey = travel(route.journey(legs), staging)
+    if not len(journey.waiting):
+        return journey, legs
+    # some that are useful have taken for good what others only need for a while: those others first
+    draws = journey.always.draws(np.arange(len(legs)))
+    if draws.any() and not draws.all():
+        patient = legs.take(np.argsort(draws, kind="stable"))
+        second = travel(route.journey(patient), staging)
+        if len(second.waiting) < len(journey.waiting):
+            journey, legs = second, patient
+    if len(journey.waiting) and journey.staged:
+        plain = travel(route.journey(legs), False)
+        if len(plain.waiting) <= len(journey.waiting):
+            return plain, legs
+    return journey, legs
+
+
+def _flown(route: Route, journey: Journey) -> Steps:
+    order = np.concatenate([np.empty(0, np.int64), *journey.waves])
+    wave = np.repeat(np.arange(len(journey.waves)), [len(part) for part in journey.waves])
+    who, goes = journey.flown(order)
+    known = journey.always, journey.between, order
+    steps = route.steps(Legs(who, np.array(journey.source, np.int32)[order], goes), wave, known)
+    tight = route.squeezed(steps, known)
+    return tight if tight is steps or _safe(route, tight) else steps
+
+
+def _safe(route: Route, steps: Steps) -> bool:
+    return replay(route.model, route.start, steps, route.options, route.end).safe
+
+
+def _fewest(route: Route, legs: Legs, journey: Journey, options: PlanOptions) -> tuple[Steps, int, bool]:
+    """Return the steps with as few waves as is known, a lower bound, and whether it is reached."""
+    steps = _flown(route, journey)
+    number = np.arange(len(legs))  # these legs were the first that the journey had
+    direct = not len(journey.waiting) and not journey.staged
+    stuck = {journey.who[leg] for leg in journey.waiting.tolist()}
+    moved = number[[obj not in stuck for obj in legs.who.tolist()]]
+    earliest = earliest_waves(journey.always, moved)
+    bound = lower_bound(journey.always, moved, None if journey.staged else earliest)
+    if journey.staged and not stuck and earliest.min() < 0:
+        bound = max(bound, 2)  # some object has to move twice
+    if direct and steps.waves == bound:
+        return steps, bound, True
+    if not len(legs) or len(legs) > MOST_LEGS:
+        return steps, bound, False
+    known = steps.waves if direct else None
+    found = fewest_waves(journey.always, journey.between, number, known, options.exact_time)
+    if found.wave is not None:
+        better = route.steps(legs, found.wave)
+        if _safe(route, better):
+            _arrived(journey)
+            return better, found.bound, True
+    if direct:
+        return steps, found.bound, steps.waves == found.bound
+    return steps, max(bound, 2 if found.impossible and not stuck else 0), False
+
+
+def _arrived(journey: Journey) -> None:
+    """Note that nothing waits any more: another method has found an order."""
+    journey.waiting = np.empty(0, np.int64)
+
+
+def _staged_steps(steps: Steps) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of steps of the same object."""
+    order = np.argsort(steps.who, kind="stable")
+    again = np.flatnonzero(steps.who[order][1:] == steps.who[order][:-1])
+    return tuple(zip(order[again].tolist(), order[again + 1].tolist(), strict=True))
+
+
+def _blocked(journey: Journey) -> Iterator[Blocked]:
+    problem = journey.model.problem
+    containers = [*problem.containers, None]
+    nobody = np.empty(0, np.int64)
+    for leg in journey.waiting.tolist():
+        ends = containers[journey.source[leg]], containers[journey.destination[leg]]
+        yield Blocked(problem.objects[journey.who[leg]], *ends, obstacles(journey, leg, nobody))
+
+
+def _reasons(steps: Steps, worth: Priority, legs: Legs, staged: tuple[tuple[int, int], ...]) -> Iterator[str]:
+    position = dict(zip(legs.who.tolist(), worth.order.tolist(), strict=True))
+    out, home = {first for first, _ in staged}, {second for _, second in staged}
+    for number, who in enumerate(steps.who.tolist()):
+        move = position.get(who)
+        if number in out:
+            yield "waits elsewhere to make room"
+        elif move is None:
+            yield "goes back where it was" if number in home else "moves"
+        elif worth.repairs[move] > 0:
+            yield "repairs what is broken"
+        else:
+            yield _gain(worth.gain[move])
+
+
+def _gain(gain: NDArray[np.float64]) -> str:
+    for position, value in enumerate(gain.tolist()):
+        if abs(value) > 1e-12:
+            return f"gains {value:.6g} at position {position}" if value > 0 else "makes other moves possible or good"
+    return "changes no value by itself"
+
+
+__all__ = ["make_plan", "plan_moves"]

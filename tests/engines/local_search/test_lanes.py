@@ -1,0 +1,110 @@
+"""Lanes say of a move what columns and pieces say, whatever has a price; partners weigh about the same."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from rebalancer import CapacitySpec, MinimizeMovementSpec, Rebalancer
+from rebalancer.engines.local_search import alike, lanes
+from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
+from rebalancer.engines.local_search.kernels.layout import C_LANE, C_LANE_END, C_VALUES, C_WIDTH, Z_LANES, Flat
+from rebalancer.engines.local_search.kernels.propagate import move
+from rebalancer.engines.local_search.kernels.slopes import compute
+from rebalancer.engines.local_search.limits import Limits
+from rebalancer.model import Model
+from tests.engines.local_search.test_scan import block_costs, pair_cost, rotate_cost
+
+
+def fleet(tasks: int = 60, hosts: int = 7, seed: int = 5) -> Model:
+    """Tasks with three resources: one that stays taken while a task leaves, and goals above some use and below some."""
+    rng = random.Random(seed)
+    solver = Rebalancer("task", "host")
+    names = [f"h{number}" for number in range(hosts)]
+    solver.set_assignment({name: [f"t{n}" for n in range(tasks) if n % hosts == at] for at, name in enumerate(names)})
+    for name in ("cpu", "memory", "disk"):
+        solver.add_object_dimension(name, {f"t{n}": rng.randrange(1, 50) for n in range(tasks)})
+        solver.add_container_dimension(name, {host: 32 * tasks // hosts + rng.randrange(90) for host in names})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu", definition="AFTER"), policy="HARD")
+    solver.add_constraint(CapacitySpec(scope="host", dimension="memory", definition="DURING_AND_AFTER"), policy="HARD")
+    solver.add_goal(CapacitySpec(scope="host", dimension="cpu", definition="AFTER", limit=0.6))
+    solver.add_goal(CapacitySpec(scope="host", dimension="disk", definition="AFTER", limit=0.7), weight=3)
+    solver.add_goal(MinimizeMovementSpec(scope="host", dimension="memory"), weight=0.1)
+    return solver.model
+
+
+def without_lanes(model: Model, monkeypatch: pytest.MonkeyPatch) -> Flattener:
+    with monkeypatch.context() as patch:
+        patch.setattr(lanes, "MOST_LANES", 0)
+        return Flattener(model)
+
+
+@pytest.mark.parametrize("price", [None, 1e-3, 10.0])
+def test_lanes_cost_what_columns_cost(price: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = fleet()
+    quick, slow = Flattener(model), without_lanes(model, monkeypatch)
+    one, other = quick.at(model.problem.initial), slow.at(model.problem.initial)
+    assert one.sizes[Z_LANES] == 4  # cpu with its goal, memory while it moves and after, disk
+    assert other.sizes[Z_LANES] == 0
+    rng, hosts = np.random.default_rng(3), 7
+    everywhere = np.arange(hosts, dtype=np.int32)
+    forbidden = 0
+    for _ in range(300):
+        for flattener, flat in ((quick, one), (slow, other)):
+            if price is not None:
+                Limits.of(flattener).price(flat, price)
+            compute(flat, np.ones(1))
+        o, q = (int(index) for index in rng.choice(60, size=2, replace=False))
+        b, c = (int(index) for index in rng.integers(hosts, size=2))
+        costs = []
+        for flat in (one, other):
+            single = pair_cost(flat, o, b) if flat.place[o] != b else 0.0
+            costs.append([single, _rotated(flat, o, q, c), *_block(flat, o, everywhere)])
+        forbidden += int((np.array(costs[0]) >= FORBIDDEN).sum())
+        np.testing.assert_allclose(costs[0], costs[1], rtol=1e-9, atol=1e-3)
+        for flat in (one, other):
+            move(flat, o, b)
+        _same_values(one)
+    assert forbidden > 0
+
+
+def _rotated(flat: Flat, o: int, q: int, c: int) -> float:
+    return 0.0 if flat.place[o] == flat.place[q] or c == flat.place[q] else rotate_cost(flat, o, q, c)
+
+
+def _block(flat: Flat, o: int, to: np.ndarray[tuple[int], np.dtype[np.int32]]) -> list[float]:
+    out = np.zeros(len(to))
+    elsewhere = to[to != flat.place[o]]
+    block_costs(flat, o, elsewhere, out)
+    return [float(value) for value in out]
+
+
+def _same_values(flat: Flat) -> None:
+    count, hosts = int(flat.sizes[Z_LANES]), 7
+    held = flat.lane_value.reshape(hosts, count)
+    for k in range(0, len(flat.columns), C_WIDTH):
+        for lane in range(flat.columns[k + C_LANE], flat.columns[k + C_LANE_END]):
+            first = flat.columns[k + C_VALUES]
+            np.testing.assert_array_equal(held[:, lane], flat.values[first : first + hosts])
+
+
+@pytest.mark.parametrize("most", [10, 10_000])
+def test_partners_weigh_about_the_same(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alike, "_ALL", most)
+    weight = np.random.default_rng(0).lognormal(size=(500, 3))
+    found = alike.partners_of(weight)
+    assert found.shape == (500, alike.PARTNERS)
+    assert (found != np.arange(500)[:, None]).all()
+    relative = weight / weight.mean(axis=0)
+    far = np.abs(relative[:, None] - relative[None]).sum(axis=2)
+    theirs = np.take_along_axis(far, found.astype(np.int64), axis=1).mean()
+    nearest = np.sort(far, axis=1)[:, 1 : alike.PARTNERS + 1].mean()
+    assert theirs < (1.0001 if most > 500 else 1.5) * nearest
+
+
+def test_no_partners_where_all_weigh_nothing() -> None:
+    assert alike.partners_of(np.zeros((9, 2))).shape == (9, 0)
+    assert alike.partners_of(np.zeros((0, 2))).shape == (0, 0)
