@@ -32,6 +32,12 @@ def record(fault: Fault) -> dict[str, Any]:
     }
 
 
+def internal(error: Exception, hint: str = "") -> Fault:
+    """Return what is said of an internal error, and what to do about it."""
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return Fault("internal", f"internal error: {what}{hint}")
+
+
 def report(faults: Iterable[Fault], as_json: bool) -> None:
     """Print every fault: as one JSON object on stdout, or one line each on stderr."""
     if as_json:

@@ -121,13 +121,12 @@ def _bad_output(error: OutputError) -> Exit:
 
 
 def _internal(error: Exception, as_json: bool, debug: bool) -> Exit:
-    from rebalancer.cli.faults import report
+    from rebalancer.cli.faults import internal, report
 
     if debug:
         traceback.print_exc()
-    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     hint = "" if debug else f"; please report it with the traceback that --debug or {DEBUG_VARIABLE}=1 shows"
-    report([Fault("internal", f"internal error: {what}{hint}")], as_json)
+    report([internal(error, hint)], as_json)
     return Exit.INTERNAL
 
 

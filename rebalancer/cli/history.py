@@ -24,6 +24,8 @@ _SHOWN = 20
 _BARS = "▁▂▃▄▅▆▇█"
 #: Values that a trend shows: the newest.
 _LONGEST = 40
+#: Columns of a terminal below which the table of runs leaves out what is least asked for.
+_NARROW = 100
 
 
 @click.command(name="history")
@@ -83,7 +85,7 @@ def _show(found: Trends, objects: bool) -> None:
     from rebalancer.report.table import draw, plain
 
     console = Console(file=sys.stdout)
-    tables = _tables(found, objects, console.is_terminal)
+    tables = _tables(found, objects, console.is_terminal, console.is_terminal and console.width < _NARROW)
     for number, table in enumerate(tables):
         if console.is_terminal:
             if number:
@@ -93,7 +95,7 @@ def _show(found: Trends, objects: bool) -> None:
             console.file.write(("\n" if number else "") + plain(table))
 
 
-def _tables(found: Trends, objects: bool, terminal: bool) -> list[Table]:
+def _tables(found: Trends, objects: bool, terminal: bool, narrow: bool) -> list[Table]:
     from rebalancer.report.table import Table
 
     several = len({row["job"] for row in found.runs}) > 1
@@ -102,11 +104,14 @@ def _tables(found: Trends, objects: bool, terminal: bool) -> list[Table]:
         return [Table("no runs", [], [])]
     # A terminal has no room for another column; who reads lines wants each to say all.
     why = [] if terminal else ["why"]
+    columns = [">run", *first, "started", "outcome", ">moves", ">waves", "broken", "objective", ">seconds", *why]
+    shown = [at for at, name in enumerate(columns) if not (narrow and name in (">waves", ">seconds"))]
+    runs = [[*_run_row(row, several, terminal), *([row["reason"] or ""] if why else [])] for row in found.runs]
     tables = [
         Table(
             "runs",
-            [">run", *first, "started", "outcome", ">moves", ">waves", "broken", "objective", ">seconds", *why],
-            [[*_run_row(row, several, terminal), *([row["reason"] or ""] if why else [])] for row in found.runs],
+            [columns[at] for at in shown],
+            [[row[at] for at in shown] for row in runs],
             [_colour(row["outcome"], row["exit_code"]) for row in found.runs],
             "\n".join(f"run {row['run']}: {row['reason']}" for row in found.runs if row["reason"]) if terminal else "",
         )

@@ -71,6 +71,14 @@ def command(
                 raise
             log.error("interrupted")
             return Exit.INTERRUPTED
+        except Exception as error:
+            if lines is None:
+                raise
+            fault = faults.internal(error)  # in the log's own form, with the traceback
+            log.error("%s", fault.message, exc_info=error, extra={"fields": faults.record(fault)})
+            if as_json:
+                faults.print_json({"errors": [faults.record(fault)]})
+            return Exit.INTERNAL
     _tell(report.faults, lines is not None)
     if as_json:
         _print(report)

@@ -37,9 +37,10 @@ _CLOSABLE = 100_000
 #: many it rarely closes the gap, and the searchers get most of the time.
 _SEEDED, _SEEDING, _SEEDING_SHARE = 2_000, 8.0, 0.3
 _HARD, _HARD_SEEDING, _HARD_SHARE = 20_000, 120.0, 0.7
-#: Up to this many pairs it is worth finding out whether containers are crowded. Then nobody closes the gap of many,
-#: and two local searches side by side find more than one and another engine, which polishes for this share of the time.
-_SOUNDED, _POLISHING = 5_000_000, 0.12
+#: Up to this many pairs, some search tells whether containers are crowded, in this share of the time. Where they are,
+#: nobody closes the gap of many pairs, and two local searches side by side find more than one beside another engine;
+#: that one comes back for the end.
+_SOUNDED, _SOUNDING, _POLISHING = 5_000_000, 0.1, 0.08
 #: Seconds that must be left for local search where its kernels have yet to be compiled, which takes half of them.
 _COMPILING = 40.0
 #: Seconds of a searcher's first turn where searchers take turns, and how much longer each next round is.
@@ -62,8 +63,7 @@ class AutoEngine:
             return finish(incumbent, self.name)
         raise_bounds(incumbent)
         pairs = len(model.problem.objects) * (len(model.problem.containers) + 1)
-        several = _HARD < pairs <= _SOUNDED and request.workers > 1 and not request.deterministic
-        if several and _crowded(incumbent, request):
+        if pairs > _HARD and _crowded(incumbent, request, pairs):
             team = searchers(incumbent.budget)
             most = incumbent.budget.part((1 - _POLISHING) * incumbent.budget.remaining)
             together(team[:1] * request.workers, incumbent, most, request)
@@ -77,14 +77,17 @@ class AutoEngine:
         return finish(incumbent, self.name)
 
 
-def _crowded(incumbent: Incumbent, request: Request) -> bool:
-    """Whether local search is there, and finds that limits forbid most moves."""
-    if incumbent.found is None or len(searchers(incumbent.budget)) < 2:
+def _crowded(incumbent: Incumbent, request: Request, pairs: int) -> bool:
+    """Search for a while, and return whether limits turn out to forbid most moves."""
+    team, budget = searchers(incumbent.budget), incumbent.budget
+    several = request.workers > 1 and not request.deterministic and len(team) > 1
+    if not several or pairs > _SOUNDED or incumbent.found is None or budget.remaining == float("inf"):
         return False
+    together(team, incumbent, budget.part(_SOUNDING * budget.remaining), request)
     from rebalancer.engines.local_search.search import is_crowded
 
     try:
-        return is_crowded(incumbent.model, incumbent, request)
+        return not budget.over and is_crowded(incumbent.model, incumbent, request)
     except TooLargeForMoves:
         return False
 
@@ -148,9 +151,9 @@ def _side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budg
     whole = budget.part(budget.remaining)
     failures: list[BaseException] = []
 
-    def work(searcher: Searcher, workers: int, seed: int) -> None:
+    def work(searcher: Searcher, workers: int, number: int) -> None:
         try:
-            _search(searcher, incumbent, whole, replace(request, workers=workers, seed=seed))
+            _search(searcher, incumbent, whole, replace(request, workers=workers, seed=request.seed + number))
         except BaseException as failure:
             failures.append(failure)
             whole.reach()
@@ -161,7 +164,7 @@ def _side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budg
     threads = [
         threading.Thread(
             target=work,
-            args=(searcher, first if number == 0 else 1, request.seed + number),
+            args=(searcher, first if number == 0 else 1, number),
             name=f"rebalancer-searcher-{number}",
             daemon=True,
         )

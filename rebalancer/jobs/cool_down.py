@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.problem import UNPLACED, Problem
+from rebalancer.scenario.reader import Scenario
+from rebalancer.solver import Rebalancer
+from rebalancer.specs.avoid_moving import AvoidMovingSpec
+from rebalancer.specs.entries import Constraint, Goal
 
 if TYPE_CHECKING:
     from rebalancer.model import Model
@@ -75,3 +79,16 @@ def without_repairs(model: Model, objects: NDArray[np.int64]) -> NDArray[np.int6
         elif (after < before)[broken].any():
             free += containers.tolist()
     return np.compress(~np.isin(home, free), objects)
+
+
+def with_staying(scenario: Scenario, staying: Iterable[str]) -> Rebalancer:
+    """Return a solver of a scenario in which some objects, given by name, stay where they are."""
+    solver = Rebalancer.from_scenario(scenario)
+    entries: list[Constraint | Goal] = [*scenario.constraints, *scenario.goals]
+    taken = {entry.name or entry.spec.name for entry in entries}
+    name, again = "cool-down", 1
+    while name in taken:
+        again += 1
+        name = f"cool-down {again}"
+    solver.add_constraint(AvoidMovingSpec(objects=tuple(staying)), name=name, policy="HARD")
+    return solver

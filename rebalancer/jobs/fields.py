@@ -15,6 +15,8 @@ from rebalancer.specs.fields import Name, Part, Whole
 
 #: A snapshot that lost more than this since the last accepted run is refused, unless the job says otherwise.
 MAX_SHRINK = Fraction(1, 10)
+#: Characters of the name of a job: many databases have indices on short texts only.
+LONGEST_NAME = 255
 
 
 def _share(value: Any) -> Fraction:
@@ -49,6 +51,8 @@ def _one_or_more(value: int) -> int:
 def _printable(value: str) -> str:
     if not value.strip() or not value.isprintable():
         raise ValueError(f"expected a name that can be printed on one line, got {value!r}")
+    if len(value) > LONGEST_NAME:
+        raise ValueError(f"expected a name of at most {LONGEST_NAME} characters, got one of {len(value)}")
     return value
 
 

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TextIO
@@ -22,6 +23,20 @@ _NAME = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ(-\d+)?")
 _HIDDEN = re.compile(rf"\.({_NAME.pattern}|{LATEST})\.partial")
 #: Says whose folder it is: two jobs in one would remove each other's plans.
 _OWNER = ".job"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A plan that is written, but not in its place yet.
+
+    Parameters
+    ----------
+    hidden, final : Path
+        Where it is, and where it will be.
+    """
+
+    hidden: Path
+    final: Path
 
 
 class PlanFolder:
@@ -69,7 +84,7 @@ class PlanFolder:
 
     def __contains__(self, folder: object) -> bool:
         """Whether a plan is in its place."""
-        return isinstance(folder, str) and (self.locate(folder) / "plan.json").is_file()
+        return isinstance(folder, str) and os.path.isfile(self.locate(folder) / "plan.json")
 
     def locate(self, folder: str) -> Path:
         """Return where a plan is that the history names: all of it may have been moved since, or mounted elsewhere."""
@@ -174,20 +189,6 @@ class PlanFolder:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
-
-
-class Draft:
-    """A plan that is written, but not in its place yet.
-
-    Parameters
-    ----------
-    hidden, final : Path
-        Where it is, and where it will be.
-    """
-
-    def __init__(self, hidden: Path, final: Path) -> None:
-        self.hidden = hidden
-        self.final = final
 
 
 def _age(name: str) -> tuple[str, int]:

@@ -36,6 +36,11 @@ class Refused(Exception):
         self.reasons = reasons
 
 
+def moved_objects(plan: Plan) -> int:
+    """Return how many objects a plan moves."""
+    return len(np.unique(plan.steps.who))
+
+
 def gain(before: Score, after: Score) -> float:
     """Return how much better an assignment is, relative to what it was, at the first tuple position that differs.
 
@@ -93,14 +98,17 @@ class MoveLimits:
         self.objects = None if share is None else int(share * objects)
         self._share = share
 
-    def complaints(self, plan: Plan) -> list[tuple[str, str]]:
-        """Return what is too much about a plan: the guard, and one sentence."""
+    def complaints(self, steps: int, moved: int) -> list[tuple[str, str]]:
+        """Return what is too much about a plan: the guard, and one sentence.
+
+        Parameters
+        ----------
+        steps, moved : int
+            How many steps it has, and how many objects they move.
+        """
         found = []
-        moved = len(np.unique(plan.steps.who))
-        if self.steps is not None and len(plan.steps) > self.steps:
-            found.append(
-                ("max_moves", f"the plan has {_count(len(plan.steps), 'step')}; max_moves allows {self.steps}")
-            )
+        if self.steps is not None and steps > self.steps:
+            found.append(("max_moves", f"the plan has {_count(steps, 'step')}; max_moves allows {self.steps}"))
         if self.objects is not None and self._share is not None and moved > self.objects:
             message = (
                 f"the plan moves {_count(moved, 'object')}; max_moved_fraction allows {self.objects} "
@@ -140,7 +148,7 @@ def trimmed(plan: Plan, limits: MoveLimits) -> Plan | None:
         if not is_better(model, before, model.evaluate(end)):
             continue
         shorter = make_plan(model, plan.start, end, options)
-        if not limits.complaints(shorter) and not shorter.blocked:
+        if not limits.complaints(len(shorter.steps), moved_objects(shorter)) and not shorter.blocked:
             return shorter
     return None
 

@@ -9,21 +9,17 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Engine, and_, create_engine, inspect, or_, select, update
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from rebalancer.jobs import history_tables as tables
 from rebalancer.jobs.outcome import Outcome, Report
 from rebalancer.problem import Fault, InputError
+from rebalancer.scenario.drivers import connect_options, missing_driver, unknown_driver
 from rebalancer.scenario.urls import parsed, shown_url, sqlite_file, without_secrets
 
-#: What drivers are told, in seconds: how long another program may keep an SQLite file busy, and a server be silent.
-_CONNECT_OPTIONS: dict[str, dict[str, Any]] = {
-    "sqlite": {"timeout": 30},
-    "postgresql": {"connect_timeout": 10},
-    "mysql": {"connect_timeout": 10},
-    "mariadb": {"connect_timeout": 10},
-}
+#: How long another program may keep an SQLite file busy, in seconds, unless the URL says otherwise.
+_BUSY_SECONDS = 30
 #: Rows that one statement inserts.
 _CHUNK = 10_000
 
@@ -52,23 +48,39 @@ class History:
         if file is not None and not create and not os.path.exists(file):
             raise InputError([Fault("no-history", f"there is no history yet: '{file}' does not exist", value=file)])
         self._engine = _engine(url)
-        with self._transaction() as connection:
-            self._prepare(connection, create)
-
-    def _prepare(self, connection: Connection, create: bool) -> None:
-        shown = shown_url(self.url)
-        if not inspect(connection).has_table(tables.schema.name):
-            if not create:
-                raise InputError([Fault("no-history", f"there is no history in {shown}", value=shown)])
-            tables.metadata.create_all(connection)
-            connection.execute(tables.schema.insert().values(version=tables.VERSION))
-        version = connection.execute(select(tables.schema.c.version)).scalar()
+        version = self._version()
+        if version is None and create:
+            version = self._made()
+        shown = shown_url(url)
+        if version is None:
+            raise InputError([Fault("no-history", f"there is no history in {shown}", value=shown)])
         if version != tables.VERSION:
             message = (
                 f"the history in {shown} has version {version}, this rebalancer knows version {tables.VERSION}: "
                 "update it, or name another history"
             )
             raise InputError([Fault("newer-history", message, value=version)])
+
+    def _version(self) -> int | None:
+        """Return the version of the tables; None where they are not all there yet: it is written last."""
+        with self._transaction() as connection:
+            if not inspect(connection).has_table(tables.schema.name):
+                return None
+            return connection.execute(select(tables.schema.c.version)).scalar()
+
+    def _made(self) -> int | None:
+        """Make the tables, or those that a killed run did not get to, and return their version."""
+        try:
+            with self._transaction() as connection:
+                if connection.dialect.name == "sqlite":  # whose driver begins no transaction for tables by itself
+                    connection.exec_driver_sql("BEGIN IMMEDIATE")
+                tables.metadata.create_all(connection)
+                if connection.execute(select(tables.schema.c.version)).scalar() is None:
+                    connection.execute(tables.schema.insert().values(version=tables.VERSION))
+        except InputError:
+            if self._version() is None:  # otherwise another job has made them at the same moment
+                raise
+        return self._version()
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -122,7 +134,8 @@ class History:
             columns = ("tuple_pos", "initial", "final", "bound")
             _insert(connection, tables.objectives, ({name: one[name] for name in columns} for one in report.objective),
                     report.run)  # fmt: skip
-            _insert(connection, tables.constraints, report.constraints, report.run)
+            constraints = ({"number": number, **one} for number, one in enumerate(report.constraints, 1))
+            _insert(connection, tables.constraints, constraints, report.run)
             steps = (
                 {"number": number, "step": one["id"], **{name: one[name] for name in _STEP}}
                 for number, one in enumerate(moves, 1)
@@ -237,7 +250,8 @@ class History:
 
 
 #: What is not known of a run whose plan is none.
-_OF_PLANS = ("moves", "moved_objects", "waves", "staged", "blocked", "broken_initial", "broken_final", "plan_folder")
+_OF_PLANS = ("moves", "moved_objects", "waves", "staged", "blocked", "broken_initial", "broken_final", "plan_folder",
+             "kept_from")  # fmt: skip
 
 
 def _withdraw(connection: Connection, run: int, outcome: Outcome, reason: str, exit_code: int | None) -> None:
@@ -263,16 +277,16 @@ def _insert(connection: Connection, table: Any, rows: Iterable[Mapping[str, Any]
 
 
 def _engine(url: str) -> Engine:
-    read, shown = parsed(url), shown_url(url)
-    backend = read.get_backend_name()
-    known = _CONNECT_OPTIONS.get(backend, {})
-    options = {name: seconds for name, seconds in known.items() if name not in read.query}
+    read = parsed(url)
+    options = connect_options(read)
+    if read.get_backend_name() == "sqlite" and "timeout" not in read.query:
+        options["timeout"] = _BUSY_SECONDS
     try:
         return create_engine(url, poolclass=NullPool, connect_args=options)
+    except NoSuchModuleError:
+        raise InputError([unknown_driver(read)]) from None
     except ImportError as error:
-        name = (error.name or read.get_driver_name()).partition(".")[0]
-        message = f"the history in {shown} needs the driver '{name}': install it, or name another one in the URL"
-        raise InputError([Fault("missing-package", message, value=name)]) from None
+        raise InputError([missing_driver(read, error)]) from None
     except (SQLAlchemyError, TypeError, ValueError) as error:
         raise InputError([_away(url, error)]) from None
 

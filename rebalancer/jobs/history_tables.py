@@ -11,7 +11,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Dialect,
-    Float,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -21,6 +21,8 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
 )
+
+from rebalancer.jobs.fields import LONGEST_NAME
 
 #: Of the tables below; a database with a higher one was written by a newer rebalancer.
 VERSION = 1
@@ -52,7 +54,7 @@ runs = Table(
     "rebalancer_runs",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("job", Text, nullable=False),
+    Column("job", String(LONGEST_NAME), nullable=False),
     Column("started", Moment, nullable=False),
     Column("finished", Moment),
     Column("process", Text, nullable=False),  # user@host (pid …)
@@ -81,20 +83,21 @@ objectives = Table(
     metadata,
     Column("run", Integer, ForeignKey("rebalancer_runs.id"), primary_key=True),
     Column("tuple_pos", Integer, primary_key=True),
-    Column("initial", Float, nullable=False),
-    Column("final", Float, nullable=False),
-    Column("bound", Float),
+    Column("initial", Double, nullable=False),
+    Column("final", Double, nullable=False),
+    Column("bound", Double),
 )
 
 constraints = Table(
     "rebalancer_constraints",
     metadata,
     Column("run", Integer, ForeignKey("rebalancer_runs.id"), primary_key=True),
-    Column("name", Text, primary_key=True),
+    Column("number", Integer, primary_key=True),  # position in the report, from 1
+    Column("name", Text, nullable=False),
     Column("spec", Text, nullable=False),
     Column("policy", String(10), nullable=False),
-    Column("initial_violation", Float, nullable=False),
-    Column("final_violation", Float, nullable=False),
+    Column("initial_violation", Double, nullable=False),
+    Column("final_violation", Double, nullable=False),
     Column("initial_broken", Integer, nullable=False),
     Column("final_broken", Integer, nullable=False),
 )

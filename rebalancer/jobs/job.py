@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 
-from rebalancer.jobs.fields import Guards, JobFile, KubernetesFiles, Output, Share, SnapshotOptions, Taken
+from rebalancer.jobs.fields import Guards, JobFile, Output, SnapshotOptions, Taken
 from rebalancer.problem import Fault, InputError, Path
 from rebalancer.scenario.document import Document
 from rebalancer.scenario.files import read_section_file
 from rebalancer.scenario.plan_section import PlanOptions
 from rebalancer.scenario.sections import ScenarioFile, SolveOptions, TableSource
-from rebalancer.scenario.urls import completed, parsed, shown_url
+from rebalancer.scenario.urls import completed, parsed
 from rebalancer.scenario.yaml_reader import read_yaml
-
-__all__ = ["Guards", "Job", "KubernetesFiles", "Output", "Share", "SnapshotOptions", "Taken", "read_job", "shown_url"]
 
 _OF_JOBS = set(JobFile.model_fields) - set(ScenarioFile.model_fields)
 _OF_SCENARIOS = set(ScenarioFile.model_fields) - set(JobFile.model_fields)
@@ -86,6 +84,10 @@ def read_job(path: str | os.PathLike[str]) -> Job:
     """
     path = os.fspath(path)
     read = read_section_file(path, JobFile, "the job")
+    root = read.document.root
+    if isinstance(root, dict) and _OF_JOBS.isdisjoint(root) and not _OF_SCENARIOS.isdisjoint(root):
+        message = f"this is a scenario, not a job; a job names it: 'scenario: {os.path.basename(path)}'"
+        raise InputError([Fault("wrong-value", message).at(path, 1, 1)])
     if read.content is None:
         raise InputError(read.faults)
     content: JobFile = read.content

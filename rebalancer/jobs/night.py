@@ -5,20 +5,18 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rebalancer.engines.base import Status
 from rebalancer.exits import Exit
 from rebalancer.jobs.attained import assignment_table, attained_by
-from rebalancer.jobs.cool_down import cooled_down, without_repairs
+from rebalancer.jobs.cool_down import cooled_down, with_staying, without_repairs
 from rebalancer.jobs.deadline import Deadline
 from rebalancer.jobs.folders import PlanFolder
-from rebalancer.jobs.guards import MoveLimits, Refused, gain, is_better, is_worth_it, trimmed
+from rebalancer.jobs.guards import MoveLimits, Refused, gain, is_better, is_worth_it, moved_objects, trimmed
 from rebalancer.jobs.history import History
 from rebalancer.jobs.job import Job
 from rebalancer.jobs.outcome import Outcome, Report
@@ -31,11 +29,10 @@ from rebalancer.search import InternalError
 from rebalancer.settings import Settings
 from rebalancer.solution import Solution, records
 from rebalancer.solver import Rebalancer
-from rebalancer.specs.avoid_moving import AvoidMovingSpec
-from rebalancer.specs.entries import Constraint, Goal
 
 if TYPE_CHECKING:
     from rebalancer.engines.base import Progress
+    from rebalancer.model import Model, Score
     from rebalancer.solution import Evaluation
 
 log = logging.getLogger(__name__)
@@ -132,28 +129,35 @@ class Night:
         snapshot = self._snapshot()
         solver, standing, solution = self._solved(snapshot)
         self.standing = standing
+        # Whether there is an answer, or anything to do, is not known where a signal came before anything was found.
+        unknown = self.report.interrupted and solution.status in (Status.FEASIBLE, Status.UNKNOWN)
         if not solution.found:
+            if unknown:
+                raise KeyboardInterrupt
             self._no_answer(solution)
             return None
         model = solver.model
         initial, final = solution._initial, solution._final
-        least = float(self._job.guards.min_gain or 0)
         if not is_better(model, initial, final):  # nothing moves, or moves to no avail
-            if self.report.interrupted and solution.status is not Status.OPTIMAL:
-                raise KeyboardInterrupt  # that there is nothing to do is not known
+            if unknown:
+                raise KeyboardInterrupt
             self._no_plan(solver, Outcome.NOTHING_TO_DO)
             return None
+        least = self._least_gain
         if not is_worth_it(model, initial, final, least):
             reason = f"all that could be gained is {gain(initial, final):.3g} of the objective, {least:g} is asked for"
             self._no_plan(solver, Outcome.NOT_WORTH_IT, reason)
             return None
-        if standing is not None and standing.to_do:
-            end = model.evaluate(standing.end)
-            if end.feasible and not is_worth_it(model, end, final, least):
-                self._keep(solver, standing, solution)
-                return None
-        plan = self._planned(solution, snapshot)
+        limits = MoveLimits(self._job.guards, snapshot.objects)
+        if standing is not None and self._is_as_good(standing, model, limits, initial, final):
+            self._keep(solver, standing, solution)
+            return None
+        plan = self._planned(solution, snapshot, limits)
         attained = attained_by(solver, solution, plan.steps.end(plan.start))
+        # Where moves are blocked or trimmed away, plans fall short of what was found, tonight as the night before.
+        if standing is not None and self._is_as_good(standing, model, limits, initial, attained._final):
+            self._keep(solver, standing, solution)
+            return None
         if not is_better(model, initial, attained._final):
             reason = f"{len(plan.blocked)} moves are blocked, and without them nothing is gained"
             why = [_obstacle(move) for move in plan.blocked if move.reasons][:_MOST_NAMED]
@@ -163,7 +167,7 @@ class Night:
         self.report = replace(
             self.report,
             moves=len(plan.steps),
-            moved_objects=len(np.unique(plan.steps.who)),
+            moved_objects=moved_objects(plan),
             waves=plan.waves,
             staged=len(plan.staged),
             blocked=len(plan.blocked),
@@ -198,7 +202,7 @@ class Night:
         solver = Rebalancer.from_scenario(snapshot.scenario)
         staying = self._staying(solver)
         if staying:
-            solver = _with_staying(snapshot, staying)
+            solver = with_staying(snapshot.scenario, staying)
         standing = standing_plan(
             self._history, self._folder, self._job.name, solver.model, snapshot.scenario.plan, self._clock()
         )
@@ -268,11 +272,23 @@ class Night:
             self.report, reasons=reasons, moves=0, moved_objects=0, waves=0, staged=0, blocked=blocked
         )
 
+    @property
+    def _least_gain(self) -> float:
+        return float(self._job.guards.min_gain or 0)
+
+    def _is_as_good(self, standing: Standing, model: Model, limits: MoveLimits, initial: Score, other: Score) -> bool:
+        """Whether the plan of an earlier run is to be kept rather than replaced by one that attains something else."""
+        if not standing.to_do or limits.complaints(standing.to_do, standing.moved_objects):
+            return False
+        end = model.evaluate(standing.end)
+        return end.feasible and is_better(model, initial, end) and not is_worth_it(model, end, other, self._least_gain)
+
     def _keep(self, solver: Rebalancer, standing: Standing, solution: Solution) -> None:
         self._settle(attained_by(solver, solution, standing.end), Outcome.KEPT, bool(standing.blocked))
         self.report = replace(
             self.report,
             reasons=(f"the plan of run {standing.run} still holds, and nothing better was found",),
+            trimmed_from=None,
             plan_folder=os.path.abspath(standing.folder),
             kept_from=standing.run,
             moves=standing.to_do,
@@ -299,17 +315,15 @@ class Night:
 
     # -- the plan -----------------------------------------------------------------------------------------------------
 
-    def _planned(self, solution: Solution, snapshot: Snapshot) -> Plan:
+    def _planned(self, solution: Solution, snapshot: Snapshot, limits: MoveLimits) -> Plan:
         """Return the plan, cut down to what the guards allow if that is what they say."""
-        guards = self._job.guards
         try:
             plan = plan_moves(solution, snapshot.scenario.plan)
             self._deadline.check()
-            limits = MoveLimits(guards, len(solution._assignment))
-            complaints = limits.complaints(plan)
+            complaints = limits.complaints(len(plan.steps), moved_objects(plan))
             if not complaints:
                 return plan
-            if guards.when_exceeded == "trim":
+            if self._job.guards.when_exceeded == "trim":
                 shorter = trimmed(plan, limits)
                 if shorter is not None:
                     reason = f"only the first {len(shorter.steps)} of {len(plan.steps)} steps are planned"
@@ -329,16 +343,3 @@ def _obstacle(move: Blocked) -> str:
 def _heard(progress: Progress) -> None:
     values = progress.tuple_pos, progress.objective, progress.bound
     log.debug("after %.1f s: position %d, objective %s, bound %s", progress.seconds, *values)
-
-
-def _with_staying(snapshot: Snapshot, staying: Iterable[str]) -> Rebalancer:
-    """Return a solver of a snapshot in which some objects stay where they are."""
-    solver = Rebalancer.from_scenario(snapshot.scenario)
-    entries: list[Constraint | Goal] = [*snapshot.scenario.constraints, *snapshot.scenario.goals]
-    taken = {entry.name or entry.spec.name for entry in entries}
-    name, again = "cool-down", 1
-    while name in taken:
-        again += 1
-        name = f"cool-down {again}"
-    solver.add_constraint(AvoidMovingSpec(objects=tuple(staying)), name=name, policy="HARD")
-    return solver

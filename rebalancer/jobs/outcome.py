@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from rebalancer.exits import Exit
+from rebalancer.jobs.times import seconds_between
 from rebalancer.problem import Fault
 
 
@@ -116,13 +117,13 @@ class Report:
 
     @property
     def seconds(self) -> float | None:
-        """How long it took."""
-        return None if self.finished is None else (self.finished - self.started).total_seconds()
+        """How long it took; 0 where the clock was set back meanwhile."""
+        return None if self.finished is None else seconds_between(self.started, self.finished)
 
     @property
     def snapshot_age(self) -> float | None:
-        """How old the snapshot was when the run began, in seconds."""
-        return None if self.snapshot_taken is None else (self.started - self.snapshot_taken).total_seconds()
+        """How old the snapshot was when the run began, in seconds; 0 where it was taken later."""
+        return None if self.snapshot_taken is None else seconds_between(self.snapshot_taken, self.started)
 
     def broken(self, when: str) -> int | None:
         """Return how many constraints are broken, SOFT ones left out.

@@ -229,7 +229,10 @@ class _Run:
                 folder.prune(self.job.output.keep)
             except OSError as error:
                 log.warning("old plans could not be removed: %s", error)
-        log.info("run %d ends: %s", self.report.run, self.report.outcome.words)
+        if self.report.outcome.succeeded:
+            log.info("run %d ends: %s", self.report.run, self.report.outcome.words)
+        else:  # there is no solution, or none was found
+            log.error("%s: %s", self.report.outcome.words, "; ".join(self.report.reasons))
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
@@ -258,7 +261,7 @@ class _Run:
         if self._recorded and (self._draft is None or self._draft.final.exists()):
             return  # whatever there was to do is done, and what is not noted yet the next run will note
         interrupted = isinstance(error, KeyboardInterrupt)
-        what = "interrupted" if interrupted else f"internal error: {type(error).__name__}: {error}"
+        what = "a signal ended it" if interrupted else f"internal error: {type(error).__name__}: {error}"
         outcome = Outcome.INTERRUPTED if interrupted else Outcome.FAILED
         self._end(outcome, Exit.INTERRUPTED if interrupted else Exit.INTERNAL, (what,))
 

@@ -10,6 +10,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def seconds_between(earlier: datetime, later: datetime) -> float:
+    """Return the seconds from one moment to another; 0 where a clock that was set back says that it was before."""
+    return max(0.0, (later - earlier).total_seconds())
+
+
 def spoken(seconds: float) -> str:
     """Return a time span as its two largest units, such as ``2 h 5 min``."""
     left = max(0, round(seconds))

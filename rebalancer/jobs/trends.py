@@ -11,6 +11,7 @@ from sqlalchemy import Select, case, func, select
 from rebalancer.jobs import history_tables as tables
 from rebalancer.jobs.history import History
 from rebalancer.jobs.outcome import Outcome, stamp
+from rebalancer.jobs.times import seconds_between
 
 #: Objects that are listed.
 _OBJECTS = 20
@@ -65,12 +66,12 @@ def trends(history: History, job: str | None, newest: int, since: datetime | Non
     if since is not None:
         chosen = chosen.where(runs.c.started > since)
     ids = select(chosen.subquery().c.id)
-    values = history.rows(
-        select(tables.objectives).where(tables.objectives.c.run.in_(ids)).order_by("run", "tuple_pos")
-    )
-    rows = [
-        _run(row, values) for row in history.rows(select(runs).where(runs.c.id.in_(ids)).order_by(runs.c.id.desc()))
-    ]
+    values: dict[int, list[dict[str, Any]]] = {}
+    of_runs = select(tables.objectives).where(tables.objectives.c.run.in_(ids)).order_by("run", "tuple_pos")
+    for value in history.rows(of_runs):
+        values.setdefault(value.pop("run"), []).append(value)
+    newest_first = select(runs).where(runs.c.id.in_(ids)).order_by(runs.c.id.desc())
+    rows = [_run(row, values.get(row["id"], [])) for row in history.rows(newest_first)]
     return Trends(
         rows,
         _objectives(rows),
@@ -85,21 +86,20 @@ def jobs_of(history: History) -> list[str]:
     return [row["job"] for row in history.rows(query)]
 
 
-def _run(row: dict[str, Any], values: list[dict[str, Any]]) -> dict[str, Any]:
+def _run(row: dict[str, Any], objective: list[dict[str, Any]]) -> dict[str, Any]:
     started, finished = row["started"], row["finished"]
     same = ("outcome", "exit_code", "reason", "guard", "status", "moves", "moved_objects", "waves", "staged", "blocked",
             "broken_initial", "broken_final", "kept_from")  # fmt: skip
-    columns = ("tuple_pos", "initial", "final", "bound")
     return {
         "run": row["id"],
         "job": row["job"],
         "started": stamp(started),
         "finished": stamp(finished),
-        "seconds": None if finished is None else round((finished - started).total_seconds(), 3),
+        "seconds": None if finished is None else round(seconds_between(started, finished), 3),
         "snapshot_taken": stamp(row["snapshot_taken"]),
         "plan": row["plan_folder"],
         **{name: row[name] for name in same},
-        "objective": [{name: value[name] for name in columns} for value in values if value["run"] == row["id"]],
+        "objective": objective,
     }
 
 
@@ -118,8 +118,8 @@ def _objectives(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _broken(ids: Select[tuple[int]]) -> Select[Any]:
     runs, constraints = tables.runs, tables.constraints
-    before = func.sum(case((constraints.c.initial_broken > 0, 1), else_=0))
-    after = func.sum(case((constraints.c.final_broken > 0, 1), else_=0))
+    before = func.count(case((constraints.c.initial_broken > 0, 1)))
+    after = func.count(case((constraints.c.final_broken > 0, 1)))
     name = runs.c.job, constraints.c.name, constraints.c.spec, constraints.c.policy
     return (
         select(*name, before.label("broken_initial"), after.label("broken_final"))

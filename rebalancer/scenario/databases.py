@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from rebalancer.problem import Fault, nearest
+from rebalancer.scenario.drivers import connect_options, missing_driver, unknown_driver
 from rebalancer.scenario.tables import unreadable
 from rebalancer.scenario.urls import PACKAGE, parsed, shown_url, sqlite_file, without_secrets
 
@@ -21,12 +23,11 @@ if TYPE_CHECKING:
 
 #: Rows that are fetched together.
 CHUNK = 65_536
-#: Seconds after which a server that does not answer counts as away, unless its URL says otherwise.
-_CONNECT_SECONDS = 10
-#: What a database is called -> what has to be installed for it, where that has another name than the driver.
-_DRIVERS = {"psycopg": "rebalancer-cp[postgres]", "psycopg2": "psycopg2-binary", "MySQLdb": "mysqlclient"}
-_BACKENDS = ("sqlite", "postgresql", "mysql", "mariadb", "oracle", "mssql")
-_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|(\$\w*\$).*?\1|--[^\n]*|/\*.*?\*/""", re.DOTALL)
+#: Instructions of SQLite, some milliseconds' worth, after which it lets signals be handled.
+_INSTRUCTIONS = 100_000
+_QUOTED = re.compile(
+    r"""\b[eE]'(?:\\.|''|[^'\\])*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|(\$\w*\$).*?\1|--[^\n]*|/\*.*?\*/""", re.DOTALL
+)
 _READING = re.compile(r"[\s(]*(select|with|values|table)\b", re.IGNORECASE)
 _NO_TABLE = re.compile(r"""no such table: ["']?([^\s"']+)|relation "([^"]+)" does not exist""")
 _NO_COLUMN = re.compile(r"""no such column: ["']?([^\s"']+)|column "?([^\s"]+)"? does not exist""")
@@ -70,6 +71,7 @@ class Databases:
 
     def __init__(self) -> None:
         self._open: dict[str, tuple[Engine, Connection]] = {}
+        self._raised: list[BaseException] = []
         self._away: dict[str, DatabaseError] = {}
 
     def __enter__(self) -> Databases:
@@ -81,11 +83,9 @@ class Databases:
     def close(self) -> None:
         """End all transactions and close all connections."""
         for engine, connection in self._open.values():
-            try:
+            with suppress(Exception):  # a server that is gone: there is nothing left to close
                 connection.close()
                 engine.dispose()
-            except Exception:  # a server that is gone: there is nothing left to close
-                continue
         self._open.clear()
 
     def select(self, url: str, typed: str, query: str) -> Selection:
@@ -114,6 +114,7 @@ class Databases:
             cursor = result.exec_driver_sql(query)
             header = list(cursor.keys())
         except Exception as error:  # most of them SQLAlchemy's, but drivers raise some that it does not know
+            self._reraise()
             raise _query_error(error, url, connection) from None
         return Selection(header, self._chunks(cursor, url, connection))
 
@@ -122,7 +123,13 @@ class Databases:
             while rows := cursor.fetchmany(CHUNK):
                 yield rows
         except Exception as error:  # also where a driver cannot turn what it got into a value of Python
+            self._reraise()
             raise _query_error(error, url, connection) from None
+
+    def _reraise(self) -> None:
+        """Raise what a signal handler raised while SQLite worked, instead of SQLite's "interrupted"."""
+        if self._raised:
+            raise self._raised.pop() from None
 
     # -- connecting ---------------------------------------------------------------------------------------------------
 
@@ -139,7 +146,7 @@ class Databases:
 
     def _connect(self, url: str, typed: str) -> tuple[Engine, Connection]:
         try:
-            from sqlalchemy import create_engine
+            from sqlalchemy import create_engine, event
             from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
             from sqlalchemy.pool import NullPool
 
@@ -149,7 +156,7 @@ class Databases:
             message = f"reading '{shown_url(url)}' needs SQLAlchemy: {PACKAGE}"
             raise DatabaseError(Fault("missing-package", message, (), None, PACKAGE), "url") from None
         except NoSuchModuleError:
-            raise DatabaseError(_unknown_driver(read), "url") from None
+            raise DatabaseError(unknown_driver(read), "url") from None
         except ValueError as error:
             raise DatabaseError(Fault("wrong-value", f"this is no URL of a database: {error}"), "url") from None
         path = sqlite_file(read)
@@ -157,13 +164,14 @@ class Databases:
         if fault is not None:
             raise DatabaseError(fault, "url")
         try:
-            engine = create_engine(_for_reading(read), poolclass=NullPool, connect_args=_options(read))
+            engine = create_engine(_for_reading(read), poolclass=NullPool, connect_args=connect_options(read))
+            event.listen(engine, "invalidate", _cancel)
         except ImportError as error:
-            raise DatabaseError(_missing_driver(read, error), "url") from None
+            raise DatabaseError(missing_driver(read, error), "url") from None
         except (SQLAlchemyError, ValueError, TypeError) as error:
             raise DatabaseError(_away(error, url), "url") from None
         try:
-            return engine, _reading(engine)
+            return engine, _reading(engine, self._raised)
         except (SQLAlchemyError, OSError, ValueError, TypeError) as error:
             engine.dispose()
             raise DatabaseError(_away(error, url), "url") from None
@@ -192,14 +200,15 @@ def _for_reading(url: URL) -> URL:
     return url.set(database=f"file:{quote(path)}", query={**url.query, "mode": "ro", "uri": "true"})
 
 
-def _options(url: URL) -> dict[str, Any]:
-    """Return what the driver is told, beside the URL: not to wait all night for a server."""
-    known = url.get_backend_name() in ("postgresql", "mysql", "mariadb")
-    return {"connect_timeout": _CONNECT_SECONDS} if known and "connect_timeout" not in url.query else {}
+def _reading(engine: Engine, raised: list[BaseException]) -> Connection:
+    """Return a connection in a transaction that sees one moment and changes nothing, as far as the database can.
 
-
-def _reading(engine: Engine) -> Connection:
-    """Return a connection in a transaction that sees one moment and changes nothing, as far as the database can."""
+    Parameters
+    ----------
+    engine : Engine
+    raised : list
+        Gets what signal handlers raise while SQLite works.
+    """
     backend = engine.dialect.name
     connection = engine.connect()
     try:
@@ -210,6 +219,9 @@ def _reading(engine: Engine) -> Connection:
             connection.exec_driver_sql("SET SESSION TRANSACTION READ ONLY")
             connection.rollback()
         elif backend == "sqlite":
+            driver: Any = connection.connection.driver_connection
+            if hasattr(driver, "set_progress_handler"):  # other drivers of SQLite may have none
+                driver.set_progress_handler(_watching(raised).__next__, _INSTRUCTIONS)
             connection.exec_driver_sql("PRAGMA query_only = ON")
             # Without it every SELECT is a transaction of its own.
             connection.exec_driver_sql("BEGIN")
@@ -221,28 +233,37 @@ def _reading(engine: Engine) -> Connection:
     return connection
 
 
+def _cancel(connection: Any, record: Any, error: BaseException | None) -> None:
+    """Ask a server to end a query before its connection is dropped: it would not notice that nobody waits any more."""
+    cancel = getattr(connection, "cancel", None)
+    if cancel is not None and error is not None and not isinstance(error, Exception):  # what a signal handler raised
+        with suppress(Exception):  # a server that is gone has nothing under way
+            cancel()
+
+
+def _watching(raised: list[BaseException]) -> Iterator[int]:
+    """Yield 0 as long as SQLite may go on, 1 once a signal handler has raised something.
+
+    For Python a query of SQLite is one call of C: without this, neither Ctrl-C nor the deadline of a job would end one
+    that never ends. SQLite drops what its progress handler raises. Signals are handled whenever Python runs, even on
+    the way into a function and so before its first `try`; a generator is resumed inside of one.
+    """
+    while not raised:
+        try:
+            yield 0
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            raised.append(error)
+    yield 1
+
+
 def _typed_file(typed: str, path: str) -> str:
     """Return the path in a URL as it is typed."""
     try:
         return sqlite_file(parsed(typed)) or path
     except ValueError:
         return path
-
-
-def _unknown_driver(url: URL) -> Fault:
-    backend, _, driver = url.drivername.partition("+")
-    if backend in _BACKENDS and driver:
-        return Fault("unknown-driver", f"SQLAlchemy knows no driver '{driver}' for {backend}", (), url.drivername)
-    close = nearest(backend, _BACKENDS)
-    hint = f"; did you mean '{close}'?" if close else ""
-    return Fault("unknown-driver", f"SQLAlchemy knows no database '{backend}'{hint}", (), url.drivername, close)
-
-
-def _missing_driver(url: URL, error: ImportError) -> Fault:
-    name = (error.name or url.get_driver_name()).partition(".")[0]
-    command = f"pip install {_DRIVERS.get(name, name)}"
-    message = f"reading from {url.get_backend_name()} needs its driver '{name}': {command}"
-    return Fault("missing-package", message, (), name, command)
 
 
 def _away(error: Exception, url: str) -> Fault:

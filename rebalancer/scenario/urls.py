@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 PACKAGE = "pip install rebalancer-cp[sql]"
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _SECRET = re.compile(r"passw|passphrase|pwd|secret|token|key", re.IGNORECASE)
+#: What drivers take within a value, as ODBC does: ``PWD=…;`` and the like.
+_SECRET_WITHIN = re.compile(rf"\w*(?:{_SECRET.pattern})\w*\s*=\s*(\{{[^}}]*\}}|[^;&\s]+)", re.IGNORECASE)
 _HIDDEN = "***"
 
 
@@ -87,9 +89,12 @@ def parsed(url: str) -> URL:
     from sqlalchemy.exc import ArgumentError
 
     try:
-        return make_url(url)
+        read = make_url(url)
     except (ArgumentError, ValueError):
         raise ValueError("expected a URL such as sqlite:///inventory.db or postgresql+psycopg://host/name") from None
+    if "@" in (read.host or ""):  # half of a password, which would be shown as part of the host
+        raise ValueError("the password holds an '@', which is written as %40 in a URL")
+    return read
 
 
 def sqlite_file(url: URL) -> str | None:
@@ -109,7 +114,7 @@ def shown_url(url: str) -> str:
     except (ValueError, ImportError):
         scheme, colon, _ = url.partition("://")
         return f"{scheme}://{_HIDDEN}" if colon and re.fullmatch(r"[\w+.-]+", scheme) else _HIDDEN
-    query = {key: _HIDDEN if _SECRET.search(key) else value for key, value in read.query.items()}
+    query = {key: _HIDDEN if _is_secret(key, value) else value for key, value in read.query.items()}
     return read.set(query=query).render_as_string(hide_password=True).replace("%2A%2A%2A", _HIDDEN)
 
 
@@ -121,9 +126,15 @@ def without_secrets(text: str, url: str) -> str:
         return text.replace(url, _HIDDEN)
     secrets = [] if read.password is None else [str(read.password)]
     for key, value in read.query.items():
-        if _SECRET.search(key):
-            secrets += [value] if isinstance(value, str) else list(value)
+        values = [value] if isinstance(value, str) else list(value)
+        secrets += values if _SECRET.search(key) else [found for one in values for found in _SECRET_WITHIN.findall(one)]
     text = text.replace(url, shown_url(url))
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, _HIDDEN)
     return text
+
+
+def _is_secret(key: str, value: str | tuple[str, ...]) -> bool:
+    """Return whether a parameter of a URL is not to be shown."""
+    values = (value,) if isinstance(value, str) else value
+    return _SECRET.search(key) is not None or any(map(_SECRET_WITHIN.search, values))

@@ -7,7 +7,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from rebalancer.cli.history import sparkline
+from rebalancer.cli.history import _tables, sparkline
+from rebalancer.jobs.trends import trends
 from tests.cli.commands import parsed, run
 from tests.jobs.fleet import CROWDED, Fleet
 from tests.solver import engines
@@ -94,6 +95,37 @@ def test_a_refusal(fleet: Fleet) -> None:
     data = parsed(run("nightly", fleet.path, "--json"))
     jsonschema.validate(data, REPORT)
     assert (data["outcome"], data["guard"], data["plan"]) == ("refused", "max_moves", None)
+
+
+def test_checking_a_job(fleet: Fleet) -> None:
+    """With tonight's snapshot, and without a trace."""
+    before = sorted(path.name for path in fleet.folder.iterdir())
+    result = run("check", fleet.path)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"{fleet.path} is valid\n")
+    assert parsed(run("check", fleet.path, "--json"))["objects"] == len(CROWDED)
+    fleet.job(guards={"max_move": 3}, snapshot={"tables": {"tasks": {"file": "tasks.csv"}}})
+    assert "did you mean 'max_moves'?" in run("check", fleet.path).stderr
+    fleet.job(snapshot={"tables": {"tasks": {"file": "tasks.csv"}}})
+    assert "has no table 'tasks'; did you mean 'task'?" in run("check", fleet.path).stderr
+    assert sorted(path.name for path in fleet.folder.iterdir()) == before
+
+
+def test_verifying_from_another_folder(fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names in a plan are relative to where the job ran; another job of that name may be in the current folder."""
+    monkeypatch.chdir(fleet.folder)
+    assert run("nightly", "job.yaml").exit_code == 0
+    plan = fleet.folder / "plans" / "latest"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    for other in (None, "scenario: nothing.yaml\nhistory: sqlite:///other.db\n"):
+        if other is not None:
+            (elsewhere / "job.yaml").write_text(other, encoding="utf-8")
+        result = run("verify", plan)
+        assert (result.exit_code, result.stdout) == (0, "VALID: 1 step to do, 0 done, 0 not valid\n")
+    fleet.tasks(CROWDED | {"t9": "h2"})
+    assert run("verify", plan).stdout.endswith("'tasks.csv' has changed since the plan was made\n")
 
 
 def test_bad_input_of_the_job(fleet: Fleet) -> None:
@@ -187,6 +219,15 @@ def test_the_history_as_text(fleet: Fleet) -> None:
     ]  # fmt: skip
     assert "most often broken" in lines
     assert "moved most" in lines
+
+
+def test_a_narrow_terminal_is_enough_for_the_runs(fleet: Fleet) -> None:
+    fleet.run()
+    found = trends(fleet.history, None, 20, None)
+    wide, narrow = (_tables(found, False, True, narrow)[0] for narrow in (False, True))
+    assert set(wide.columns) - set(narrow.columns) == {">waves", ">seconds"}
+    assert [row[:3] for row in narrow.rows] == [row[:3] for row in wide.rows]
+    assert all(len(row) == len(narrow.columns) for row in narrow.rows)
 
 
 def test_since(fleet: Fleet) -> None:

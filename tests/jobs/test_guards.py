@@ -93,6 +93,16 @@ def test_trimmed_to_whole_waves(fleet: Fleet, plan: dict[str, Any], moves: int) 
     assert (report.outcome, report.exit_code, report.moves) == (Outcome.PLANNED, Exit.DONE, 4 - moves)
 
 
+def test_a_trimmed_plan_is_kept_too(fleet: Fleet) -> None:
+    """What the search finds is better than where the plan ends, but no plan that is allowed gets there."""
+    full(fleet)
+    fleet.job(guards={"max_moves": 3, "when_exceeded": "trim"})
+    first = fleet.run()
+    report = fleet.run(1)
+    assert (report.outcome, report.exit_code, report.kept_from) == (Outcome.KEPT, Exit.BROKEN, 1)
+    assert (report.plan_folder, report.moves, report.trimmed_from) == (first.plan_folder, 3, None)
+
+
 def test_nothing_is_left_to_trim(fleet: Fleet) -> None:
     fleet.job(guards={"max_moves": 0, "when_exceeded": "trim"})
     assert "no part of it that is allowed gains anything" in refused(fleet.run(), "max_moves")
@@ -151,6 +161,18 @@ def test_a_plan_is_kept_unless_the_new_one_gains_enough(fleet: Fleet) -> None:
     wishing(fleet, a=100, c=10)
     report = fleet.run(2)
     assert (report.outcome, report.moves) == (Outcome.PLANNED, 2)
+
+
+def test_a_plan_that_is_larger_than_tonight_allows_is_not_kept(fleet: Fleet) -> None:
+    full(fleet)
+    assert fleet.run().moves == 4
+    fleet.job(guards={"max_moves": 3, "when_exceeded": "trim"})
+    report = fleet.run(1)
+    assert (report.outcome, report.moves, report.trimmed_from) == (Outcome.PLANNED, 3, 4)
+    fleet.job(guards={"max_moves": 2})
+    assert refused(fleet.run(2), "max_moves") == "the plan has 4 steps; max_moves allows 2"
+    fleet.job(guards={"max_moves": 4})
+    assert fleet.run(3).outcome is Outcome.PLANNED
 
 
 def test_the_deadline(fleet: Fleet) -> None:

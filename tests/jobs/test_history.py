@@ -1,13 +1,16 @@
 """The history: what goes in comes out, and what is not a history is told from one that is away."""
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.dialects import mssql, mysql, postgresql, sqlite
 
 from rebalancer.exits import Exit
 from rebalancer.jobs import history_tables as tables
@@ -62,7 +65,7 @@ def test_everything_of_a_run(history: History) -> None:
         "waves": 2, "staged": None, "blocked": None, "broken_initial": 1, "broken_final": 0, "kept_from": None,
         "objective": [{"tuple_pos": 0, "initial": 5.5, "final": 1.5, "bound": None}],
     }  # fmt: skip
-    assert history.rows(select(tables.constraints)) == [{"run": 1, **row}]
+    assert history.rows(select(tables.constraints)) == [{"run": 1, "number": 1, **row}]
     assert [tuple(one.values()) for one in history.rows(select(tables.moves).order_by("number"))] == [
         (1, 1, "s1", "a", None, "h1", 1),
         (1, 2, "s2", "b", "h1", "h2", 2),
@@ -180,6 +183,51 @@ def test_a_history_of_a_newer_version(tmp_path: Path) -> None:
     code, message = fault(caught)
     assert code == "newer-history"
     assert "has version 99, this rebalancer knows version 1" in message
+
+
+def test_tables_that_a_killed_run_did_not_get_to_are_made(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'history.db'}"
+    with sqlite3.connect(tmp_path / "history.db") as connection:
+        connection.execute("create table rebalancer_schema (version integer not null primary key)")
+    with pytest.raises(InputError, match="there is no history in"):
+        History(url, create=False)
+    history = History(url)
+    night(history, 0, [step(1, "a", "h0", "h1")])
+    assert History(url, create=False).last_plan("web") == (1, "/plans/1")
+
+
+def test_jobs_that_begin_their_history_at_the_same_moment(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'history.db'}"
+    together = Barrier(4)
+
+    def begin(job: str) -> int:
+        together.wait(60)
+        return History(url).begin(job, BEGUN, "ops@box (pid 7)")
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(begin, "abcd")) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("database", [mysql, mssql, postgresql, sqlite])
+def test_databases_that_index_short_texts_only_hold_a_history(database: Any) -> None:
+    for table in tables.metadata.tables.values():
+        indexed = [*table.primary_key.columns, *(column for index in table.indexes for column in index.columns)]
+        for column in indexed:
+            assert str(column.type.compile(database.dialect())) not in ("TEXT", "VARCHAR(max)"), column
+
+
+def test_a_run_that_is_taken_back_kept_no_plan(history: History) -> None:
+    night(history, 0)
+    report = night(history, 1, outcome=Outcome.KEPT, kept_from=1, moves=3)
+    assert report.run is not None
+    history.withdraw(report.run, Outcome.FAILED, "the disk is full", 2)
+    row = trends(history, "web", 1).runs[0]
+    assert (row["outcome"], row["kept_from"], row["moves"], row["plan"]) == ("failed", None, None, None)
+
+
+def test_a_clock_that_is_set_back(history: History) -> None:
+    report = night(history, 0, finished=BEGUN - timedelta(hours=1), snapshot_taken=BEGUN + timedelta(seconds=2))
+    assert (report.seconds, report.snapshot_age, trends(history, "web", 1).runs[0]["seconds"]) == (0, 0, 0)
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:

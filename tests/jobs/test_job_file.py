@@ -135,6 +135,7 @@ def test_the_url_of_the_history_comes_from_the_environment(tmp_path: Path) -> No
         ("${INVENTORY_URL}", "${INVENTROY_URL}", 7, "${", "unset-variable", "'INVENTROY_URL' is not set"),
         ("${INVENTORY_URL}", f"mysql://bob:{SECRET}@db:port/x", 7, "mysql", "wrong-value", "no URL of a database"),
         ("name: web fleet", "name: ''", 1, "''", "wrong-type", "a name that can be printed on one line"),
+        ("name: web fleet", f"name: {'a' * 256}", 1, "aaa", "wrong-type", "at most 255 characters, got one of 256"),
         ("scenario: rules/scenario.yaml", "scenario: [a]", 2, "scenario", "wrong-type", "got a list"),
         ("file: inventory/tasks.csv", "fiel: inventory/tasks.csv", 5, "fiel", "unknown-field", "did you mean 'file'?"),
         ("{file: inventory/tasks.csv}", "{}", 5, "task", "missing-field", "'file' or 'query' of table 'task'"),
@@ -164,6 +165,11 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
         "scenari: s.yaml\nguards: {max_moves: x}\noutput: {keep: y, format: ''}\nhistory: ${UNSET}\nmetrics:\n  - a\n"
     )
     assert [fault.line for fault in faults_of(tmp_path, text)] == [1, 2, 3, 3, 4, 5]
+
+
+def test_a_scenario_is_no_job(tmp_path: Path) -> None:
+    (fault,) = faults_of(tmp_path, "container: host\nassignment: {h0: [a]}\nsolve: {time_limit: 5s}\n")
+    assert fault.message == "this is a scenario, not a job; a job names it: 'scenario: job.yaml'"
 
 
 def test_a_job_needs_a_scenario_or_a_cluster(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import logging
 import sys
 from typing import Any
 
-from rebalancer.jobs.deadline import Deadline, DeadlinePassed
 from rebalancer.jobs.logs import JsonLines
 
 
@@ -45,26 +44,3 @@ def test_what_a_signal_handler_says() -> None:
     assert text.endswith(b"}\n")
     content = json.loads(text)
     assert (content["message"], content["level"], content["job"]) == ("stopping", "warning", "web")
-
-
-def test_no_deadline() -> None:
-    deadline = Deadline(None)
-    deadline.check()
-    with deadline.enforced():
-        assert (deadline.left, deadline.for_search(), str(deadline)) == (None, None, "none")
-
-
-def test_what_is_left_for_the_search() -> None:
-    for seconds, reserved in ((100.0, 20.0), (36000.0, 600.0)):
-        left = Deadline(seconds).for_search()
-        assert left is not None
-        assert seconds - reserved - 5 < left <= seconds - reserved
-
-
-def test_nothing_is_left() -> None:
-    for call in (Deadline.check, Deadline.for_search):
-        try:
-            call(Deadline(1e-9))
-        except DeadlinePassed:
-            continue
-        raise AssertionError(f"{call.__name__} did not notice")

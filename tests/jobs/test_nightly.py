@@ -1,5 +1,6 @@
 """Nights in a row: what is planned, kept, or left alone, and what history and metrics say of it."""
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -137,12 +138,28 @@ def test_blocked_moves_are_no_success(fleet: Fleet) -> None:
     assert fleet.plans == [".job"]
 
 
-def test_no_solution(fleet: Fleet) -> None:
+def test_a_plan_with_blocked_moves_is_kept_too(fleet: Fleet) -> None:
+    """The swap gets nowhere tonight either; c is all that can move."""
+    fleet.hosts("h0", "h1", "h2", "h3", h0=10, h1=10, h2=1, h3=1)
+    fleet.tasks({"a": "h0", "b": "h1", "c": "h2"}, c=1)
+    wishes = [{"object_name": name, "scope_item_name": host, "affinity": 1} for name, host in
+              (("a", "h1"), ("b", "h0"), ("c", "h3"))]  # fmt: skip
+    fleet.scenario(goals=[{"assignment_affinities": {"scope": "host", "affinities": wishes}}], plan={"staging": False})
+    first = fleet.run()
+    assert (first.outcome, first.moves, first.blocked) == (Outcome.PLANNED, 1, 2)
+    report = fleet.run(1)
+    assert (report.outcome, report.exit_code, report.plan_folder) == (Outcome.KEPT, Exit.BROKEN, first.plan_folder)
+    assert (report.moves, report.blocked) == (1, 2)
+
+
+def test_no_solution(fleet: Fleet, caplog: pytest.LogCaptureFixture) -> None:
     fleet.tasks({"t0": "h0"}, t0=50)
     fleet.scenario(constraints=[{"capacity": {"scope": "host", "dimension": "memory"}, "policy": "HARD"}])
     report = fleet.run()
     assert (report.outcome, report.exit_code) == (Outcome.INFEASIBLE, Exit.INFEASIBLE)
     assert report.reasons == ("no assignment holds every constraint",)
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert said == ["infeasible: no assignment holds every constraint"]
     assert (outcomes(fleet), fleet.plans) == (["infeasible"], [".job"])
 
 

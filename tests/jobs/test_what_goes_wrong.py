@@ -327,6 +327,31 @@ def test_a_signal_before_anything_is_found(fleet: Fleet, monkeypatch: pytest.Mon
     assert "latest" in fleet.plans
 
 
+def test_a_signal_before_any_solution_is_found(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet.scenario(constraints=[{"capacity": {"scope": "host", "dimension": "memory"}, "policy": "HARD"}])
+    stop = threading.Event()
+
+    def answer(model: Model, request: Request) -> Answer:
+        stop.set()
+        return Answer(Status.UNKNOWN, None, (None,) * model.positions, None, "slow")
+
+    engines.use(monkeypatch, answer)
+    with pytest.raises(KeyboardInterrupt):
+        fleet.run(stop=stop)
+    assert outcomes(fleet) == ["interrupted"]
+
+
+def test_a_defect_is_a_line_of_the_log_as_well(fleet: Fleet) -> None:
+    defect = ENDLESS.replace('assert request.stop.wait(120), "nobody stopped it"', 'raise RuntimeError("a defect")')
+    running = nightly(fleet, defect, "--log", "json", "--json")
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == Exit.INTERNAL
+    last = [json.loads(line) for line in err.splitlines()][-1]
+    assert (last["code"], last["message"]) == ("internal", "internal error: RuntimeError: a defect")
+    assert last["exception"].startswith("Traceback")
+    assert [fault["code"] for fault in json.loads(out)["errors"]] == ["internal"]
+
+
 def test_stopping_from_another_thread(fleet: Fleet) -> None:
     stop = threading.Event()
     stop.set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import hashlib
+import signal
 import sqlite3
 from decimal import Decimal
 from pathlib import Path
@@ -254,6 +255,26 @@ def test_a_locked_database_says_so(tmp_path: Path) -> None:
     assert load(path).problem.objects
 
 
+class Ended(BaseException):
+    """What a signal handler raises."""
+
+
+def test_a_signal_ends_a_query_that_never_ends(tmp_path: Path) -> None:
+    def handler(*_: object) -> None:
+        raise Ended
+
+    endless = "with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) as task from n"
+    path = world(tmp_path, text=scenario(FROM_SQLITE[0].replace("select * from tasks", endless), FROM_SQLITE[1]))
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(Ended):
+            load(path)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_a_server_that_is_away_is_an_error_without_its_password(tmp_path: Path) -> None:
     url = "postgresql+psycopg://reader:geheim@127.0.0.1:1/inventory"
     faults = faults_of(written(tmp_path, scenario(*FROM_SQLITE).replace("sqlite:///inventory.db", url)))
@@ -298,6 +319,7 @@ def test_a_driver_that_is_not_installed_is_named(tmp_path: Path) -> None:
         "select ';' as a, \"b;\" from c -- ; drop table c",
         "/* ; */ values (1)",
         "select $$;$$, $x$;$x$",
+        r"select E'it\'s; so', e'\\'",
     ],
 )
 def test_what_reads_is_a_query(query: str) -> None:
@@ -305,7 +327,17 @@ def test_what_reads_is_a_query(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["", ";", "insert into a values (1)", "select 1; select 2", "selecting", "drop table a", "-- select 1"]
+    "query",
+    [
+        "",
+        ";",
+        "insert into a values (1)",
+        "select 1; select 2",
+        "selecting",
+        "drop table a",
+        "-- select 1",
+        r"select E'a\''; drop table a; --'",
+    ],
 )
 def test_what_does_not_read_is_none(query: str) -> None:
     assert query_fault(query) is not None
@@ -319,6 +351,8 @@ def test_what_does_not_read_is_none(query: str) -> None:
         ("postgresql://db/x?user=bob&password=geheim", "postgresql://db/x?password=***&user=bob"),
         ("sqlite:///a.db", "sqlite:///a.db"),
         ("postgresql://bob:geheim@db:port/x", "postgresql://***"),
+        ("postgresql://bob:ge@heim@db/x", "postgresql://***"),
+        ("mssql+pyodbc:///?odbc_connect=UID%3Dbob%3BPWD%3Dgeheim", "mssql+pyodbc:///?odbc_connect=***"),
         ("geheim", "***"),
     ],
 )
@@ -330,6 +364,19 @@ def test_what_a_driver_says_loses_the_password() -> None:
     url = "postgresql://bob:ge%40heim@db/x?sslpassword=dritt"
     said = without_secrets(f"cannot use {url}: ge@heim and dritt are wrong", url)
     assert said == "cannot use postgresql://bob:***@db/x?sslpassword=***: *** and *** are wrong"
+
+
+def test_what_a_driver_says_loses_the_password_of_odbc() -> None:
+    url = "mssql+pyodbc:///?odbc_connect=Server%3Ddb%3BPWD%3D%7Bge%3Bheim%7D%3BUID%3Dbob"
+    assert without_secrets("no login with UID=bob;PWD={ge;heim} at db", url) == "no login with UID=bob;PWD=*** at db"
+
+
+def test_a_password_that_is_not_encoded_is_named_as_the_mistake(tmp_path: Path) -> None:
+    url = "postgresql://bob:ge@heim@db/x"
+    faults = faults_of(written(tmp_path, scenario(*FROM_SQLITE).replace("sqlite:///inventory.db", url)))
+    assert {fault.code for fault in faults} == {"wrong-value"}
+    assert all("the password holds an '@', which is written as %40" in fault.message for fault in faults)
+    assert all("heim" not in str(fault) + str(fault.value) for fault in faults)
 
 
 def test_urls_are_filled_from_the_environment() -> None:

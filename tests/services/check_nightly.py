@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from sqlalchemy.engine import Engine, make_url
 
+from rebalancer.jobs.history import History
 from tests.cli.commands import parsed, run
 
 RULES = """\
@@ -73,3 +77,24 @@ def test_a_night_a_half_empty_inventory_and_a_server_that_is_away(
     password = make_url(schema).password
     assert password is not None
     assert str(password) not in written
+
+
+def test_a_query_that_never_ends_is_over_at_the_deadline(job: Path) -> None:
+    endless = "select task, host, cpu from tasks, pg_sleep(3600)"
+    job.write_text(JOB.replace("select * from tasks order by task", f'"{endless}"') + "guards: {deadline: 3s}\n")
+    done = run("nightly", job, "--json")
+    assert done.exit_code == 8, done.stderr
+    assert parsed(done)["guard"] == "deadline"
+    job.write_text(JOB)
+    assert run("nightly", job).exit_code == 0
+
+
+def test_jobs_that_begin_their_history_at_the_same_moment(schema: str) -> None:
+    together = Barrier(4)
+
+    def begin(name: str) -> int:
+        together.wait(60)
+        return History(schema).begin(name, datetime.now(UTC), "ops@box (pid 7)")
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(begin, "abcd")) == [1, 2, 3, 4]

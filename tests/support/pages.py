@@ -22,7 +22,7 @@ _FENCE = re.compile(r"^```(\w*)$")
 #: What differs from run to run: moments, durations, in how many steps the same is reached, how wide a column is.
 _VARIES = [
     (re.compile(r"^\S+ \S+,\d+ (?=[A-Z]+ rebalancer)"), ""),
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ"), "MOMENT"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ(-\d+)?"), "MOMENT"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "MOMENT"),
     (re.compile(r"\d+ steps? in \d+ waves?"), "STEPS"),
     (re.compile(r"^( *\d+  MOMENT  \w+) +\d+ +\d+(.*→ [\d.]+) +[\d.]+"), r"\1\2"),  # a row of the history

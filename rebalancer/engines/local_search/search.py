@@ -52,6 +52,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     restart,
 )
 from rebalancer.engines.local_search.limits import Limits
+from rebalancer.engines.local_search.walks import Walks
 from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
@@ -66,18 +67,20 @@ _BLIND, _FEW = 20, 500
 _TEAMS, _MOST_TEAMS = 20, 20_000
 #: Seconds that one kernel call should take, and that pass between two answers that are handed over.
 _CALL, _SHARE = 0.05, 0.25
-#: A walk starts at some multiple of the median cost of moves that are no gain, and ends at this share of it. Short
-#: walks try one multiple each; two longer ones the best of these and a hotter one; the winner takes the rest.
-_HEATS, _HOTTER, _COLD = (0.001, 0.01, 0.1, 3.0), 4.0, 0.003
-_SHORT, _LONGER = 0.025, 0.08
+#: A walk starts at some multiple of the median cost of moves that are no gain, and ends at this share of that.
+_COLD = 0.003
 #: Limits on amounts are relaxed by this share at first, down to none at this share of a walk; what is beyond them costs
 #: this multiple of a typical move per typical object, and up to so many times more at the end. Only where fewer than
 #: this share of random moves are within the limits.
-_WIDER, _NARROW, _PRICE, _URGENT, _TIGHT = 0.03, 0.6, 50.0, 30.0, 0.6
+_WIDER, _NARROW, _PRICE, _URGENT, _TIGHT = 0.1, 0.6, 20.0, 30.0, 0.6
 #: Rounds of mending what a relaxed walk leaves beyond its limits, steps of each, and how warm they are.
 _MENDING, _MENDING_STEPS, _WARM = 20, 100_000, 0.02
 #: Shares of exchanges, returns home and ejections that walks take in turn.
 _MIXES = ((0.4, 0.1, 0.4), (0.15, 0.1, 0.65), (0.2, 0.3, 0.4))
+#: Slopes that are no constants are taken anew after so many steps, or one for each cell where there are more.
+_FRESH = 200_000
+#: So many steps are many for an object; so many tell how long one takes.
+_MANY, _SOUNDING = 1_000, 20_000
 #: What a step counts where the clock does not, in seconds.
 _STEP = 1e-6
 #: Smaller gains than this share of the merit are noise of floating point.
@@ -134,59 +137,6 @@ class Pace:
             self.units = min(4 * self.units, max(1.0, units * _CALL / seconds))
 
 
-@dataclass(frozen=True)
-class Walk:
-    """One walk: how hot it starts, whether limits are relaxed at first, and its share of the time."""
-
-    multiple: float
-    relaxed: bool
-    share: float
-
-
-#: Where limits forbid most moves, relaxed walks find what others do not: two of them, and whatever time is left.
-_CROWDED = (Walk(0.1, False, 0.04), Walk(3.0, False, 0.04), Walk(6.0, True, 0.5), Walk(2.0, True, 0.25))
-_AFTER = Walk(0.3, False, 0.2)
-
-
-@dataclass
-class Walks:
-    """Decides what the next walk is like: longer walks can be hotter, and what that brings only trying tells.
-
-    Parameters
-    ----------
-    crowded : bool
-        Whether bounds forbid so many moves that relaxing them is worth a try.
-    """
-
-    crowded: bool
-    ends: dict[float, float] = field(default_factory=dict)
-    number: int = 0
-    _first: float = 0.0
-
-    def next(self) -> Walk:
-        """Return the next walk."""
-        number = self.number
-        self.number += 1
-        if self.crowded:
-            known = len(_CROWDED)
-            return _CROWDED[number] if number < known else _AFTER if (number - known) % 2 == 0 else _CROWDED[-1]
-        at = number - len(_HEATS)
-        if at < 0:
-            return Walk(_HEATS[at], False, _SHORT)
-        best = min(self.ends, key=lambda multiple: self.ends[multiple])
-        if at == 0:
-            self.ends = {}
-            self._first = best
-            return Walk(best, False, _LONGER)
-        if at == 1:
-            return Walk(self._first * _HOTTER, False, _LONGER)
-        return Walk(best, False, 1.0)
-
-    def learn(self, walk: Walk, end: float) -> None:
-        """Note where a walk ended; infinity: nowhere that holds the bounds."""
-        self.ends[walk.multiple] = end
-
-
 class Searcher:
     """One searcher: a copy of all cells, and the log of its moves.
 
@@ -202,10 +152,10 @@ class Searcher:
         Where it stands.
     """
 
-    def __init__(self, model: Model, incumbent: Incumbent, seed: int, flattener: Flattener | None = None) -> None:
+    def __init__(self, model: Model, incumbent: Incumbent, seed: int) -> None:
         self.model = model
         self.incumbent = incumbent
-        self.flattener = flattener or Flattener(model)
+        self.flattener = Flattener(model)
         found = incumbent.found
         start = model.problem.initial if found is None else found.assignment
         self.flat: Flat = self.flattener.at(start)
@@ -220,6 +170,7 @@ class Searcher:
         compute(self.flat, np.ones(model.positions))
         self.trail.numbers[T_REACH] = self._containers + bool(may_leave(self.flat, self.trail, 200))
         self.trail.numbers[T_BLIND] = self._blind()
+        self._fresh = max(_FRESH, len(self.flat.values)) if self._blind() else math.inf
         self._limits = Limits.of(self.flattener)
         self._teams = self.flattener.teams()
         self._heat, self._scratch = np.zeros(self._containers), np.zeros(longest)
@@ -262,7 +213,8 @@ class Searcher:
     def _position(self, position: int, budget: Budget) -> None:
         self._greedy(position, budget)
         whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
-        walks = Walks(self.crowded())
+        crowded = self.crowded()
+        walks = Walks(crowded, crowded and self._steps_each(whole) > _MANY)
         for turn in count():
             if budget.over or self._enough(position):
                 break
@@ -277,6 +229,16 @@ class Searcher:
             self._home(budget)
             self._together(budget)
             self.hand_over()
+
+    def _steps_each(self, seconds: float) -> float:
+        """Return how many steps a walk of some time makes for each object, as far as a short one tells."""
+        temperature, made, began = 1e-3 * self._least, 0, time.perf_counter()
+        while made < _SOUNDING:
+            steps = anneal(self.flat, self.trail, _SOUNDING, temperature, temperature, *_MIXES[0])
+            self._clear_log()
+            made += max(1, steps)
+        took = made * _STEP if self.incumbent.budget.deterministic else time.perf_counter() - began
+        return made / took * seconds / len(self.flat.place)
 
     def _enough(self, position: int) -> bool:
         return self.incumbent.enough(position, self.incumbent.bounds[position])
@@ -393,7 +355,11 @@ class Searcher:
         hot, cold = typical * multiple, typical * multiple * _COLD
         whole = budget.remaining
         pace = Pace(budget, 10_000)
+        stale = 0
         while not budget.over:
+            if stale > self._fresh:
+                self.slopes()
+                stale = 0
             done = min(1.0, 1 - budget.remaining / whole) if math.isfinite(whole) else 0.5
             if between is not None:
                 between(done, typical)
@@ -401,6 +367,7 @@ class Searcher:
             steps = pace.take()
             made = anneal(self.flat, self.trail, steps, now, now, *mix)
             pace.took(steps, max(1, made))
+            stale += steps
             self.hand_over(patient=True)
             self._clear_log(half=True)
         return typical

@@ -1,0 +1,40 @@
+"""What SQLAlchemy needs to reach a database: a driver that is installed, and the patience to wait for a server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rebalancer.problem import Fault, nearest
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
+
+#: Seconds after which a server that does not answer counts as away, unless its URL says otherwise.
+_CONNECT_SECONDS = 10
+#: What a driver is called -> what has to be installed for it, where that has another name.
+_PACKAGES = {"psycopg": "rebalancer-cp[postgres]", "psycopg2": "psycopg2-binary", "MySQLdb": "mysqlclient"}
+_BACKENDS = ("sqlite", "postgresql", "mysql", "mariadb", "oracle", "mssql")
+
+
+def connect_options(url: URL) -> dict[str, Any]:
+    """Return what the driver is told, beside the URL: not to wait all night for a server."""
+    known = url.get_backend_name() in ("postgresql", "mysql", "mariadb")
+    return {"connect_timeout": _CONNECT_SECONDS} if known and "connect_timeout" not in url.query else {}
+
+
+def unknown_driver(url: URL) -> Fault:
+    """Return the fault of a URL that begins with what SQLAlchemy does not know."""
+    backend, _, driver = url.drivername.partition("+")
+    if backend in _BACKENDS and driver:
+        return Fault("unknown-driver", f"SQLAlchemy knows no driver '{driver}' for {backend}", (), url.drivername)
+    close = nearest(backend, _BACKENDS)
+    hint = f"; did you mean '{close}'?" if close else ""
+    return Fault("unknown-driver", f"SQLAlchemy knows no database '{backend}'{hint}", (), url.drivername, close)
+
+
+def missing_driver(url: URL, error: ImportError) -> Fault:
+    """Return the fault of a driver that is not installed, with the command that installs it."""
+    name = (error.name or url.get_driver_name()).partition(".")[0]
+    command = f"pip install {_PACKAGES.get(name, name)}"
+    message = f"{url.get_backend_name()} needs its driver '{name}': {command}"
+    return Fault("missing-package", message, (), name, command)
