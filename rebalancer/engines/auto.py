@@ -38,9 +38,9 @@ _CLOSABLE = 100_000
 _SEEDED, _SEEDING, _SEEDING_SHARE = 2_000, 8.0, 0.3
 _HARD, _HARD_SEEDING, _HARD_SHARE = 20_000, 120.0, 0.7
 #: Up to this many pairs, some search tells whether containers are crowded, in this share of the time. Where they are,
-#: nobody closes the gap of many pairs, and two local searches side by side find more than one beside another engine;
-#: that one comes back for the end.
-_SOUNDED, _SOUNDING, _POLISHING = 5_000_000, 0.1, 0.08
+#: and more than this share of an objective is still open, nobody closes the gap of many pairs, and two local searches
+#: side by side find more than one beside another engine; that one comes back for the end.
+_SOUNDED, _SOUNDING, _OPEN, _POLISHING = 5_000_000, 0.14, 0.05, 0.08
 #: Seconds that must be left for local search where its kernels have yet to be compiled, which takes half of them.
 _COMPILING = 40.0
 #: Seconds of a searcher's first turn where searchers take turns, and how much longer each next round is.
@@ -78,18 +78,31 @@ class AutoEngine:
 
 
 def _crowded(incumbent: Incumbent, request: Request, pairs: int) -> bool:
-    """Search for a while, and return whether limits turn out to forbid most moves."""
+    """Search for a while, and return whether much is open then, and limits turn out to forbid most moves."""
     team, budget = searchers(incumbent.budget), incumbent.budget
     several = request.workers > 1 and not request.deterministic and len(team) > 1
     if not several or pairs > _SOUNDED or incumbent.found is None or budget.remaining == float("inf"):
         return False
     together(team, incumbent, budget.part(_SOUNDING * budget.remaining), request)
+    if budget.over or not _wide_open(incumbent):
+        return False
     from rebalancer.engines.local_search.search import is_crowded
 
     try:
-        return not budget.over and is_crowded(incumbent.model, incumbent, request)
+        return is_crowded(incumbent.model, incumbent, request)
     except TooLargeForMoves:
         return False
+
+
+def _wide_open(incumbent: Incumbent) -> bool:
+    """Whether at some position the distance to the bound is large, or unknown."""
+    for position, (value, bound) in enumerate(zip(incumbent.integers, incumbent.bounds, strict=True)):
+        if bound is None:
+            return True
+        real, low = incumbent.model.real(position, value), incumbent.model.real(position, bound)
+        if real - low > _OPEN * max(1.0, abs(real)):
+            return True
+    return False
 
 
 def searchers(budget: Budget, seeding: bool = False) -> tuple[Searcher, ...]:

@@ -116,13 +116,18 @@ class Journey:
 
     def fitting(self, legs: IntArray) -> IntArray:
         """Return as many of the legs as may fly together now, taken greedily in the order given."""
-        wave = self.always.first_fit(legs)
-        while len(wave):
-            surplus = self.between.net_overdrawn(wave)
-            if not len(surplus):
-                break
-            wave = np.delete(wave, surplus)
-        return self._passing(wave)
+        while len(legs):
+            wave = self.always.first_fit(legs)
+            while len(wave):
+                surplus = self.between.net_overdrawn(wave)
+                if not len(surplus):
+                    break
+                wave = np.delete(wave, surplus)
+            passing = self._passing(wave)
+            if len(passing) or not len(wave):
+                return passing
+            legs = legs[~np.isin(legs, wave)]  # who does not pass the checks keeps no room from others
+        return legs
 
     def flown(self, legs: IntArray) -> tuple[IntArray, NDArray[np.int32]]:
         """Return objects and destinations of legs."""

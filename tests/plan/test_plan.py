@@ -1,5 +1,7 @@
 """Small cases worked out by hand."""
 
+from pathlib import Path
+
 import pytest
 
 from rebalancer import CapacitySpec, GroupCountSpec, InputError, Rebalancer
@@ -166,3 +168,17 @@ def test_an_end_that_breaks_something_has_no_plan() -> None:
 def test_nothing_to_move_is_an_empty_plan() -> None:
     plan = plan_moves(with_capacity({"h0": ["a"]}, {"a": 6}).evaluate())
     assert (plan.status, plan.waves, plan.lower_bound, plan.exact) == ("COMPLETE", 0, 0, True)
+
+
+def test_who_cannot_fly_keeps_no_room_from_others() -> None:
+    """`db-0` may not join `cache-0`, which cannot leave; `web-0` can fly, but for the room that `db-0` would take."""
+    solver = Rebalancer.from_yaml(Path(__file__).parents[2] / "scenarios" / "kubernetes-snapshot" / "scenario.yaml")
+    ends = {"shop/db-0": "node-a1", "shop/exporter-0": "node-a2", "shop/cache-0": "node-b1", "shop/web-0": "node-a1"}
+    problem = solver.model.problem
+    start = {
+        name: None if at < 0 else problem.containers[at]
+        for name, at in zip(problem.objects, problem.initial.tolist(), strict=True)
+    }
+    plan = plan_moves(solver.evaluate(start | ends))
+    assert all(one.reasons for one in plan.blocked)
+    assert "shop/web-0" in {row["object"] for row in plan.rows()}

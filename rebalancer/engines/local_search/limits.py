@@ -1,4 +1,8 @@
-"""Upper bounds on amounts that a walk may relax: of tallies over all objects, such as capacities."""
+"""Upper bounds on amounts that a walk may relax: of tallies over all objects, such as capacities.
+
+Not those where an object weighs something else in some places, such as what stays taken where it leaves: what is above
+such a bound often cannot be brought below it again, as nothing that leaves makes room.
+"""
 
 from __future__ import annotations
 
