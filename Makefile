@@ -28,7 +28,7 @@ demo: $(VENV)/installed
 	@echo "Written to build/demo: result.json, assignment.csv, moves.csv. The scenario: $(dir $(DEMO))README.md"
 
 test: lint
-	$(BIN)/pytest -n $(JOBS)
+	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 test-services: $(VENV)/installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,postgres]'

@@ -45,14 +45,14 @@ def check(name: str, model: Model) -> None:
 
 @pytest.mark.parametrize("name", sorted(ROUNDS))
 @pytest.mark.parametrize("key", sorted(registry.BUILT_IN))
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_every_spec_by_itself(name: str, key: str, data: st.DataObject) -> None:
     check(name, data.draw(models_with(key)))
 
 
 @pytest.mark.parametrize("name", sorted(ROUNDS))
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(model=models(objects=4, containers=3))
 def test_any_mixture(name: str, model: Model) -> None:
     check(name, model)
