@@ -45,7 +45,7 @@ def check(name: str, model: Model) -> None:
 
 @pytest.mark.parametrize("name", sorted(ROUNDS))
 @pytest.mark.parametrize("key", sorted(registry.BUILT_IN))
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(data=st.data())
 def test_every_spec_by_itself(name: str, key: str, data: st.DataObject) -> None:
     check(name, data.draw(models_with(key)))
