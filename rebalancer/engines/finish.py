@@ -23,6 +23,8 @@ def finish(incumbent: Incumbent, engine: str) -> Answer:
     if not len(model.problem.objects):
         return Answer(Status.OPTIMAL, found.assignment, found.integers, None, engine)
     assignment = undo_idle_moves(model, found.assignment, incumbent.budget)
+    if assignment is not found.assignment:
+        incumbent.offer(assignment)  # what was undone may have been worse than idle
     status = Status.OPTIMAL if incumbent.closed else Status.FEASIBLE
     return Answer(status, assignment, tuple(incumbent.bounds), None, engine)
 
