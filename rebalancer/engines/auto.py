@@ -84,7 +84,7 @@ def _crowded(incumbent: Incumbent, request: Request, pairs: int) -> bool:
     if not several or pairs > _SOUNDED or incumbent.found is None or budget.remaining == float("inf"):
         return False
     together(team, incumbent, budget.part(_SOUNDING * budget.remaining), request)
-    if budget.over or not _wide_open(incumbent):
+    if budget.over or incumbent.first_within(_OPEN):
         return False
     from rebalancer.engines.local_search.search import is_crowded
 
@@ -92,17 +92,6 @@ def _crowded(incumbent: Incumbent, request: Request, pairs: int) -> bool:
         return is_crowded(incumbent.model, incumbent, request)
     except TooLargeForMoves:
         return False
-
-
-def _wide_open(incumbent: Incumbent) -> bool:
-    """Whether at some position the distance to the bound is large, or unknown."""
-    for position, (value, bound) in enumerate(zip(incumbent.integers, incumbent.bounds, strict=True)):
-        if bound is None:
-            return True
-        real, low = incumbent.model.real(position, value), incumbent.model.real(position, bound)
-        if real - low > _OPEN * max(1.0, abs(real)):
-            return True
-    return False
 
 
 def searchers(budget: Budget, seeding: bool = False) -> tuple[Searcher, ...]:
@@ -164,9 +153,9 @@ def _side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budg
     whole = budget.part(budget.remaining)
     failures: list[BaseException] = []
 
-    def work(searcher: Searcher, workers: int, number: int) -> None:
+    def work(searcher: Searcher, workers: int, seed: int) -> None:
         try:
-            _search(searcher, incumbent, whole, replace(request, workers=workers, seed=request.seed + number))
+            _search(searcher, incumbent, whole, replace(request, workers=workers, seed=seed))
         except BaseException as failure:
             failures.append(failure)
             whole.reach()
@@ -177,7 +166,7 @@ def _side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budg
     threads = [
         threading.Thread(
             target=work,
-            args=(searcher, first if number == 0 else 1, number),
+            args=(searcher, first if number == 0 else 1, request.seed + number),
             name=f"rebalancer-searcher-{number}",
             daemon=True,
         )

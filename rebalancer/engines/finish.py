@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rebalancer.engines.base import Answer, Status
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.tidy import undo_idle_moves
@@ -23,7 +25,7 @@ def finish(incumbent: Incumbent, engine: str) -> Answer:
     if not len(model.problem.objects):
         return Answer(Status.OPTIMAL, found.assignment, found.integers, None, engine)
     assignment = undo_idle_moves(model, found.assignment, incumbent.budget)
-    if assignment is not found.assignment:
+    if not np.array_equal(assignment, found.assignment):
         incumbent.offer(assignment)  # what was undone may have been worse than idle
     status = Status.OPTIMAL if incumbent.closed else Status.FEASIBLE
     return Answer(status, assignment, tuple(incumbent.bounds), None, engine)

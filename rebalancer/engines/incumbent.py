@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,8 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.progress import ProgressLog
 from rebalancer.model import Model
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +67,16 @@ class Incumbent:
         self._target = request.good_enough(model)
         self._lock = threading.Lock()
         self._found: Found | None = None
+        self._making = threading.Lock()
+        self._made: dict[Callable[[Model], Any], Any] = {}
+
+    def once(self, make: Callable[[Model], _T]) -> _T:
+        """Return what ``make`` makes of the model: made once, and shared by all searchers."""
+        with self._making:
+            if make not in self._made:
+                self._made[make] = make(self.model)
+            made: _T = self._made[make]
+            return made
 
     @staticmethod
     def of(model: Model, request: Request) -> Incumbent:
@@ -159,10 +173,21 @@ class Incumbent:
             return True
         if bound is None:
             return False
-        if integers[position] <= bound:
-            return True
-        value, low = self.model.real(position, integers[position]), self.model.real(position, bound)
-        return value - low <= self.request.gap * max(1.0, abs(value))
+        return self._within(position, integers[position], bound, self.request.gap)
+
+    def _within(self, position: int, integer: int, bound: int | None, gap: float) -> bool:
+        """Whether a value of a position is known to be as close to its bound as a relative gap."""
+        if bound is None or integer <= bound:
+            return bound is not None
+        value, low = self.model.real(position, integer), self.model.real(position, bound)
+        return value - low <= gap * max(1.0, abs(value))
+
+    def first_within(self, gap: float) -> bool:
+        """Whether the first position that is not good enough yet is as close to its bound as a relative gap."""
+        for position, (integer, bound) in enumerate(zip(self.integers, self.bounds, strict=True)):
+            if not self.enough(position, bound):
+                return self._within(position, integer, bound, gap)
+        return True
 
     def at_target(self, position: int, value: int) -> bool:
         """Whether a value of a position is as good as its target, if it has one."""

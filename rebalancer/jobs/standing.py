@@ -68,7 +68,7 @@ def standing_plan(
     try:
         content = read_plan(str(folder.locate(name) / "plan.json"))
         verdict = verify_plan(model, content, model.problem.initial, options, moment)
-    except InputError as error:  # it moves what is gone, say
+    except InputError as error:
         log.info("the plan of run %d does not hold any more: %s", run, error.faults[0].message)
         return None
     if verdict.verdict != "VALID":

@@ -15,7 +15,7 @@ from rebalancer.model import Model
 from rebalancer.plan.ledger import Legs
 from rebalancer.plan.salvage import salvage
 from rebalancer.plan.schema import plan_faults
-from rebalancer.problem import Fault, FaultList, InputError, Problem
+from rebalancer.problem import Fault, InputError, Names, Problem
 from rebalancer.scenario.plan_section import PlanOptions
 
 
@@ -106,8 +106,9 @@ def verify_plan(
     """Replay a plan against a state.
 
     A step is done where its object stands at the end of its way, and invalid where it stands anywhere else than at its
-    beginning. What is left is replayed wave by wave; of a wave that breaks something only steps that do not fit beside
-    the others are left out, the first ones being kept. Whoever waited for them is kept where there is room.
+    beginning, or where its object or container is not there any more. What is left is replayed wave by wave; of a wave
+    that breaks something only steps that do not fit beside the others are left out, the first ones being kept. Whoever
+    waited for them is kept where there is room.
 
     Parameters
     ----------
@@ -118,17 +119,13 @@ def verify_plan(
         The caps.
     moment : datetime, optional
         The time, with its zone, for plans that expire; left out: now.
-
-    Raises
-    ------
-    InputError
-        The plan names what is not there.
     """
     rows = content["steps"]
-    who, source, destination = _indices(rows, model.problem)
+    who, source, destination, invalid = _indices(rows, model.problem)
     wave = np.array([row["wave"] for row in rows], np.int64)
-    order = np.argsort(wave, kind="stable")
-    done, left, invalid = _progress(rows, who, source, destination, order.tolist(), now, model.problem)
+    order = [row for row in np.argsort(wave, kind="stable").tolist() if row not in invalid]
+    done, left, elsewhere = _progress(rows, who, source, destination, order, now, model.problem)
+    invalid |= elsewhere
     names = [row["id"] for row in rows]
     expired = _expired(content, moment)
     if expired is not None:
@@ -193,18 +190,19 @@ def _progress(
 
 def _indices(
     rows: list[dict[str, Any]], problem: Problem
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    faults = FaultList()
-    who = problem.objects.lookup([row["object"] for row in rows])
-    for at in np.flatnonzero(who < 0).tolist():
-        faults.unknown(problem.object_name, rows[at]["object"], problem.objects, ("steps", at, "object"))
-    ends = []
-    for end in ("source", "destination"):
-        names = [row[end] for row in rows]
-        found = problem.containers.lookup(names)
-        for at in np.flatnonzero(found < 0).tolist():
-            if names[at] is not None:
-                faults.unknown(problem.container_name, names[at], problem.containers, ("steps", at, end))
-        ends.append(found.astype(np.int32))
-    faults.raise_if_any()
-    return who, ends[0], ends[1]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], dict[int, str]]:
+    """Return objects and ends of steps, and why some are not valid: they name what has left the fleet."""
+    gone: dict[int, str] = {}
+
+    def found(names: list[str | None], known: Names, what: str) -> NDArray[np.int64]:
+        index = known.lookup(names).astype(np.int64)
+        lost = [at for at in np.flatnonzero(index < 0).tolist() if names[at] is not None]
+        gone.update((at, f"{what} '{names[at]}' is not there any more") for at in lost)
+        return index
+
+    ends = [
+        found([row[end] for row in rows], problem.containers, problem.container_name).astype(np.int32)
+        for end in ("source", "destination")
+    ]
+    who = found([row["object"] for row in rows], problem.objects, problem.object_name)
+    return who, ends[0], ends[1], gone

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rebalancer import CapacitySpec, InputError, Rebalancer, plan_moves
+from rebalancer import CapacitySpec, InputError, PlanOptions, Rebalancer, plan_moves
 from rebalancer.plan import Plan
-from rebalancer.plan.read import Verdict
+from rebalancer.plan.read import Verdict, verify_plan
 from tests.plan.recount import World, busy_world, random_world
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -174,3 +174,15 @@ def check_first_loss(world: World, rows: dict[str, dict[str, Any]], verdict: Ver
             landed = {**at, **flying}
             known = now, world.start
             assert world.faults(at, flying, known=known) or world.faults(landed, {}, known=known), row
+
+
+def test_what_has_left_the_fleet_takes_only_its_own_steps_with_it() -> None:
+    contents = {"h0": ["a", "b", "c"], "h1": [], "h2": []}
+    plan = plan_moves(fleet(contents, {"a": 3, "b": 3, "c": 3}).evaluate({"a": "h1", "b": "h1", "c": "h2"}))
+    assert [row["object"] for row in plan.rows()] == ["a", "b", "c"]
+    smaller = fleet({"h0": ["b", "c"], "h1": []}, {"b": 3, "c": 3}).model  # the task a and the host h2 are gone
+    verdict = verify_plan(smaller, plan.to_json(), smaller.problem.initial, PlanOptions())
+    assert (verdict.verdict, verdict.valid) == ("PARTIAL", ["s2"])
+    assert verdict.invalid == {"s1": "task 'a' is not there any more", "s3": "host 'h2' is not there any more"}
+    nobody = fleet({"h9": ["z"]}, {"z": 1}).model
+    assert verify_plan(nobody, plan.to_json(), nobody.problem.initial, PlanOptions()).verdict == "STALE"

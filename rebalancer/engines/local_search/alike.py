@@ -13,7 +13,7 @@ _ROWS, _ALL = 256, 3_000
 _DIRECTIONS, _SIDE = 4, 10
 
 
-def partners_of(weight: NDArray[np.float64], seed: int = 0) -> NDArray[np.int32]:
+def partners_of(weight: NDArray[np.float64]) -> NDArray[np.int32]:
     """Return the most similar objects of each object.
 
     Parameters
@@ -23,15 +23,15 @@ def partners_of(weight: NDArray[np.float64], seed: int = 0) -> NDArray[np.int32]
     Returns
     -------
     int32 array (objects, at most `PARTNERS`)
-        Without the object itself; no columns where there is nothing to compare.
+        Others, unless there are too few that differ; no columns where there is nothing to compare.
     """
-    mean = np.abs(weight).mean(axis=0) if len(weight) else np.zeros(weight.shape[1])
-    relative = np.unique(weight[:, mean > 0] / mean[mean > 0], axis=1)
-    objects, dimensions = relative.shape
-    if not dimensions or not 2 < objects <= MOST_OBJECTS:
+    objects = len(weight)
+    if not 2 < objects <= MOST_OBJECTS or not weight.any():
         return np.empty((objects, 0), np.int32)
+    mean = np.abs(weight).mean(axis=0)
+    relative = np.unique(weight[:, mean > 0] / mean[mean > 0], axis=1)
     everybody = np.arange(objects)
-    order = None if objects <= _ALL else _sorted(relative, seed)
+    order = None if objects <= _ALL else _sorted(relative)
     found = []
     for first in range(0, objects, _ROWS):
         rows = everybody[first : first + _ROWS]
@@ -40,9 +40,9 @@ def partners_of(weight: NDArray[np.float64], seed: int = 0) -> NDArray[np.int32]
     return np.concatenate(found)
 
 
-def _sorted(relative: NDArray[np.float64], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _sorted(relative: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the objects sorted in each of some random directions, and the rank of each object there."""
-    directions = np.random.default_rng([seed, 2]).exponential(size=(relative.shape[1], _DIRECTIONS))
+    directions = np.random.default_rng(2).exponential(size=(relative.shape[1], _DIRECTIONS))
     order = np.argsort(relative @ directions, axis=0, kind="stable").T
     return order, np.argsort(order, axis=1)
 

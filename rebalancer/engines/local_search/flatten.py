@@ -425,8 +425,9 @@ class Flattener:
             for s in self._specials
             if s[at.X_KIND] == at.K_PRODUCT
         )
+        words = self.fixed["words"].copy()  # bounds are among them, which each searcher may relax for itself
         flat = Flat(
-            **self.fixed,
+            **(self.fixed | {"words": words}),
             values=values,
             hash_key=np.full(int(self._hash_rows[-1]), -1, np.int32),
             hash_value=np.zeros(int(self._hash_rows[-1]), np.int64),

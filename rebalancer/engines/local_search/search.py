@@ -155,7 +155,7 @@ class Searcher:
     def __init__(self, model: Model, incumbent: Incumbent, seed: int) -> None:
         self.model = model
         self.incumbent = incumbent
-        self.flattener = Flattener(model)
+        self.flattener = incumbent.once(Flattener)
         found = incumbent.found
         start = model.problem.initial if found is None else found.assignment
         self.flat: Flat = self.flattener.at(start)
@@ -413,7 +413,7 @@ class Searcher:
         finite = np.isfinite(self.flat.penalty)
         temperature = typical * _WARM
         for number in range(_MENDING):
-            if not self.flat.counts[N_BROKEN] or budget.stop.is_set():
+            if not self.flat.counts[N_BROKEN] or self.incumbent.budget.over:
                 return
             self.flat.penalty[finite] *= 2.0
             temperature *= 1.0 if number < _MENDING // 2 else 1.5
@@ -437,7 +437,6 @@ class Searcher:
         found = self.incumbent.found
         if found is None:
             return
-        mine = tuple(self.trail.marks.tolist())
         appraise(self.flat, self.trail)
         mine = tuple(self.trail.marks.tolist())
         if found.integers < mine:

@@ -100,7 +100,7 @@ class Flat(NamedTuple):
     specials: Any
     uses: Any  # specials that read each column
     maps: Any  # int32
-    words: Any
+    words: Any  # each searcher has its own: bounds are among them, and may be relaxed
     spread: Any
     spots: Any
     object_rows: Any  # where the memberships of each object begin in ``rows``; objects + 1
