@@ -282,6 +282,25 @@ def positive(grid: Grid) -> bool:
     return bool(grid.table.size and grid.table.ravel()[0] > 0)
 
 
+def is_rising(column: Column) -> bool:
+    """Whether more of a tally never makes one of its pieces smaller, and pieces are never negative."""
+    members = column.members
+    if members is None or not column.pieces or (members.default < 0).any() or (members.weight < 0).any():
+        return False
+    return all(
+        piece.atom.stages
+        and piece.atom.stages[0].function in (Function.HINGE, Function.STEP)
+        and all(one_sign(stage.alpha) and positive(stage.alpha) for stage in piece.atom.stages)
+        and all(stage.function in (Function.ROUND, Function.RAISE) for stage in piece.atom.stages[1:])
+        and _never_negative(piece.atom.coef)
+        for piece in column.pieces
+    )
+
+
+def _never_negative(grid: Grid) -> bool:
+    return bool((grid.table >= 0).all() and (grid.values >= 0).all())
+
+
 def floored(room: IntArray, coef: IntArray) -> IntArray:
     """Return the largest x with coef · x ≤ room, for positive coefficients."""
     return np.asarray(np.floor_divide(room, np.where(coef == 0, 1, coef)))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.local_search.alike import partners_of
-from rebalancer.engines.local_search.atoms import Column, Piece, Special, Way
+from rebalancer.engines.local_search.atoms import Column, Piece, Special, Way, is_rising
 from rebalancer.engines.local_search.forms import FAR, Forms, TooLargeForMoves
 from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.layout import Flat
@@ -144,6 +144,7 @@ class Flattener:
                 for bound in bounds[1:]:
                     whole = apply(pick, column.groups, column.items, whole, bound)
                 row[word] = records.word(whole.map(lambda v: np.clip(v, -FAR, FAR)), always=True)[0]
+        row[at.C_RISING] = int(is_rising(column))
         row[at.C_PIECE] = len(self._pieces) * at.P_WIDTH
         for piece in column.pieces:
             self._pieces.append(self._piece(column, piece, records))
@@ -436,6 +437,7 @@ class Flattener:
             stack=np.zeros(4 * (fan_out + len(self._specials) + 64), np.int64),
             counts=np.zeros(at.N_WIDTH, np.int64),
             broken=np.zeros(columns.size, np.int64),
+            paid=np.zeros(columns.size, np.int64),
             numbers=np.zeros(self._tree_length, np.int64),
             gradient=np.zeros(self._values, np.float64),
             piece_gradient=np.zeros(len(self._pieces) * at.P_WIDTH, np.float64),
@@ -444,7 +446,7 @@ class Flattener:
             after=np.full(objects, -1, np.int32),
             before=np.full(objects, -1, np.int32),
             load=np.zeros(self.containers + 1, np.int32),
-            **{name: np.zeros(self.containers * self._lanes) for name in at.LANE_ARRAYS},
+            lanes=np.zeros((self.containers + 1) * at.L_WIDTH * self._lanes),
         )
         for column, row in zip(self.forms.columns, columns, strict=True):
             if column.members is None:

@@ -14,6 +14,8 @@ from rebalancer.problem.numbers import IntArray
 
 #: Lanes × objects, at most.
 MOST_LANES = 100_000_000
+#: What changes the unit only, but for rounding.
+_COARSER = (Function.ROUND, Function.RAISE)
 #: Pieces of a tally that has lanes, at most, and one in how many objects it has to count.
 _MOST_PIECES, _SHARE = 4, 4
 
@@ -47,13 +49,14 @@ def _fits(column: Column, home: NDArray[np.int32], containers: int) -> bool:
     """Whether a column is a tally by container of many objects, all of which it weighs, and bends once at most."""
     objects = len(home)
     members = column.members
-    if members is None or column.groups > 1 or column.items != containers or column.read or column.low:
+    if members is None or column.groups > 1 or column.items < containers or column.read or column.low:
         return False
     often = len(np.unique(members.member)) < len(members.member)
     if often or len(members.member) * _SHARE < objects or not _elsewhere_the_same(members, home):
         return False
     assert column.item_of is not None
-    plain = np.array_equal(column.item_of[:-1], np.arange(containers)) and column.item_of[-1] < 0
+    unplaced = containers if column.items > containers else -1
+    plain = np.array_equal(column.item_of, np.append(np.arange(containers), unplaced))
     return plain and len(column.pieces) <= _MOST_PIECES and all(_bends_once(piece) for piece in column.pieces)
 
 
@@ -61,16 +64,20 @@ def _elsewhere_the_same(members: Members, home: NDArray[np.int32]) -> bool:
     """Whether objects weigh the same everywhere but where they started."""
     if not len(members.row):
         return True
-    containers = np.arange(len(members.condition) - 1) if members.condition is not None else np.empty(0)
-    plain = members.condition is not None and np.array_equal(members.condition[:-1], containers)
-    return plain and bool((home[members.member[members.row]] == members.item).all())
+    condition = members.condition
+    if condition is None or not np.array_equal(condition[:-1], np.arange(len(condition) - 1)):
+        return False
+    return bool((condition[home[members.member[members.row]]] == members.item).all())
 
 
 def _bends_once(piece: Piece) -> bool:
     stages = piece.atom.stages
-    return not stages or (
-        len(stages) == 1 and stages[0].function is Function.HINGE and constant_of(stages[0].alpha) not in (None, 0)
-    )
+    if not stages:
+        return True
+    first, alpha = stages[0].function, constant_of(stages[0].alpha) or 0
+    if first is Function.STEP:
+        return len(stages) == 1 and alpha > 0
+    return first is Function.HINGE and alpha != 0 and all(stage.function in _COARSER for stage in stages[1:])
 
 
 __all__ = ["assign_lanes"]

@@ -57,10 +57,10 @@ from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
 
-#: Destinations that greedy search looks at for an object, in its first round and later, and partners for an exchange.
-_GLANCE, _WIDTH, _PARTNERS = 8, 32, 24
-#: Greedy search goes on while a round gains this share of what is left above the best bound known …
-_WORTHWHILE = 0.02
+#: Destinations that greedy search looks at for an object, and for one of a whole group, and partners for an exchange.
+_WIDTH, _GLANCE, _PARTNERS = 32, 8, 24
+#: Greedy search goes on while a round gains this share of what there is, for so many rounds at most.
+_WORTHWHILE, _ROUNDS = 0.003, 1_000
 #: Per cent of moves that are tried against their slopes in problems of few objects, and how many are few.
 _BLIND, _FEW = 20, 500
 #: How often each group is tried as a whole, and the most tries.
@@ -76,7 +76,7 @@ _WIDER, _NARROW, _PRICE, _URGENT, _TIGHT = 0.1, 0.6, 20.0, 30.0, 0.6
 #: Rounds of mending what a relaxed walk leaves beyond its limits, steps of each, and how warm they are.
 _MENDING, _MENDING_STEPS, _WARM = 20, 100_000, 0.02
 #: Shares of exchanges, returns home and ejections that walks take in turn.
-_MIXES = ((0.4, 0.1, 0.4), (0.15, 0.1, 0.65), (0.2, 0.3, 0.4))
+_MIXES = ((0.3, 0.3, 0.3), (0.1, 0.2, 0.6), (0.2, 0.5, 0.2))
 #: Slopes that are no constants are taken anew after so many steps, or one for each cell where there are more.
 _FRESH = 200_000
 #: So many steps are many for an object; so many tell how long one takes.
@@ -254,27 +254,31 @@ class Searcher:
     # -- greedy -----------------------------------------------------------------------------------------------------
 
     def _greedy(self, position: int, budget: Budget) -> None:
-        """Descend from hot containers; exchange where that dries up; until neither gains much."""
-        before = gained = 0.0
-        start = self.merit
-        for turn in range(1_000):
-            if budget.over or self._enough(position):
-                return
+        """Descend from hot containers until that dries up, then exchange; again until neither gains much."""
+        for turn in range(_ROUNDS):
             before = self.merit
-            self.sweep(descend, budget, _WIDTH if turn else _GLANCE)
-            moved = before - self.merit
-            if moved < _WORTHWHILE * (start - self.merit) or turn % 3 == 2:
-                between = self.merit
-                self.sweep(swap_down, budget, _PARTNERS)
-                self._home(budget)
-                moved = max(moved, between - self.merit)
+            self._descend(position, budget)
             if turn % 3 == 0:
                 self._together(budget)
+            between = self.merit
+            self.sweep(swap_down, budget, _PARTNERS)
+            self._home(budget)
             self.hand_over(patient=True)
-            gained = before - self.merit
-            if gained <= _WORTHWHILE * (start - self.merit) and moved <= _WORTHWHILE * (start - self.merit):
+            if budget.over or self._enough(position) or (self._dry(between) and self._dry(before)):
                 break
         self.hand_over()
+
+    def _descend(self, position: int, budget: Budget) -> None:
+        """Descend until a round gains little."""
+        for _ in range(_ROUNDS):
+            before = self.merit
+            self.sweep(descend, budget, _WIDTH)
+            if budget.over or self._enough(position) or self._dry(before):
+                break
+
+    def _dry(self, before: float) -> bool:
+        """Whether little has been gained since."""
+        return before - self.merit <= _WORTHWHILE * abs(before)
 
     def sweep(self, kernel: Callable[..., int], budget: Budget, width: int) -> None:
         """Let a kernel work on all containers, hottest first."""

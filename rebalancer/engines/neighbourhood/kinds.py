@@ -62,7 +62,7 @@ Kind = Callable[[Scene, int, np.random.Generator], Choice | None]
 
 def kinds_of(model: Model) -> dict[str, Kind]:
     """Return the kinds of parts that a model has: those of groups and scope items only where it has some."""
-    out: dict[str, Kind] = {"containers": _containers, "receivers": _receivers, "moved": _moved}
+    out: dict[str, Kind] = {"containers": _containers, "receivers": _receivers, "moved": _moved, "leavers": _leavers}
     for number, (group, member) in enumerate(_groupings(model)):
         out[f"groups {number}"] = _Groups(group, member, len(model.problem.objects))
     for number, item_of in enumerate(_scopes(model)):
@@ -138,6 +138,27 @@ def _moved(scene: Scene, size: int, rng: np.random.Generator) -> Choice | None:
     others = places[rng.permutation(len(places))]
     obj = np.concatenate([some, some])
     return Choice.of(scene.assignment, obj, np.concatenate([scene.initial[some].astype(np.int64), others]))
+
+
+def _leavers(scene: Scene, size: int, rng: np.random.Generator) -> Choice | None:
+    """Let others leave than those that did: who started or is in a few containers, for these and where they are now."""
+    away = (scene.assignment != scene.initial) & (scene.initial >= 0)
+    if not away.any():
+        return None
+    left = np.bincount(scene.initial[away], minlength=len(scene.heat))
+    some = np.flatnonzero(left)
+    some = some[np.argsort(rng.exponential(size=len(some)) / left[some])]
+    for count in (4, 2, 1):
+        chosen = some[:count]
+        objects = np.flatnonzero(np.isin(scene.initial, chosen) | np.isin(scene.assignment, chosen))
+        places = np.unique(np.concatenate([scene.assignment[objects].astype(np.int64), chosen, scene.cool(rng, 3)]))
+        places = places[places >= 0]
+        if len(objects) * len(places) <= size:
+            break
+    most = max(2, 2 * size // len(objects))
+    if len(places) > most:
+        places = np.union1d(rng.choice(places, most, replace=False), chosen)
+    return Choice.among(scene.assignment, objects, places)
 
 
 def _unplaced(scene: Scene, size: int, rng: np.random.Generator) -> Choice | None:

@@ -7,11 +7,20 @@ import random
 import numpy as np
 import pytest
 
-from rebalancer import CapacitySpec, MinimizeMovementSpec, Rebalancer
+from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, Rebalancer
 from rebalancer.engines.local_search import alike, lanes
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
-from rebalancer.engines.local_search.kernels.layout import C_LANE, C_LANE_END, C_VALUES, C_WIDTH, Z_LANES, Flat
+from rebalancer.engines.local_search.kernels.layout import (
+    C_LANE,
+    C_LANE_END,
+    C_VALUES,
+    C_WIDTH,
+    L_VALUE,
+    L_WIDTH,
+    Z_LANES,
+    Flat,
+)
 from rebalancer.engines.local_search.kernels.propagate import move
 from rebalancer.engines.local_search.kernels.slopes import compute
 from rebalancer.engines.local_search.limits import Limits
@@ -47,7 +56,7 @@ def test_lanes_cost_what_columns_cost(price: float | None, monkeypatch: pytest.M
     model = fleet()
     quick, slow = Flattener(model), without_lanes(model, monkeypatch)
     one, other = quick.at(model.problem.initial), slow.at(model.problem.initial)
-    assert one.sizes[Z_LANES] == 4  # cpu with its goal, memory while it moves and after, disk
+    assert one.sizes[Z_LANES] == 5  # cpu with its goal, memory while it moves and after, disk, movement
     assert other.sizes[Z_LANES] == 0
     rng, hosts = np.random.default_rng(3), 7
     everywhere = np.arange(hosts, dtype=np.int32)
@@ -71,6 +80,47 @@ def test_lanes_cost_what_columns_cost(price: float | None, monkeypatch: pytest.M
     assert forbidden > 0
 
 
+def broken_fleet(tasks: int = 60, hosts: int = 7, seed: int = 5) -> Model:
+    """Overfull hosts, which are to be mended in steps and by amounts, tasks that are nowhere, and rounded goals."""
+    rng = random.Random(seed)
+    solver = Rebalancer("task", "host")
+    names = [f"h{number}" for number in range(hosts)]
+    contents: dict[str, list[str]] = {name: [] for name in names}
+    for n in range(tasks - 6):
+        contents[names[n % 2 if n % 3 else n % hosts]].append(f"t{n}")
+    solver.set_assignment(contents, [f"t{n}" for n in range(tasks - 6, tasks)])
+    solver.add_object_dimension("cpu", {f"t{n}": rng.randrange(1, 50) for n in range(tasks)})
+    solver.add_container_dimension("cpu", {host: 20 * tasks // hosts + rng.randrange(90) for host in names})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu", definition="AFTER"))
+    solver.add_goal(BalanceSpec(scope="host", dimension="cpu"))
+    solver.add_goal(MinimizeMovementSpec(scope="host", dimension="cpu"), weight=0.1)
+    return solver.model
+
+
+def test_lanes_say_what_mending_brings(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = broken_fleet()
+    flats = [flattener.at(model.problem.initial) for flattener in (Flattener(model), without_lanes(model, monkeypatch))]
+    assert flats[0].sizes[Z_LANES] >= 4  # what is beyond the limit, that it is, the goal; movement
+    assert flats[0].place.max() == 7
+    rng, everywhere = np.random.default_rng(3), np.arange(8, dtype=np.int32)
+    steps = 0
+    for _ in range(300):
+        o, q = (int(index) for index in rng.choice(60, size=2, replace=False))
+        b, c = (int(index) for index in rng.integers(8, size=2))
+        costs = []
+        for flat in flats:
+            compute(flat, np.ones(1))
+            single = pair_cost(flat, o, b) if flat.place[o] != b else 0.0
+            costs.append([single, _rotated(flat, o, q, c), *_block(flat, o, everywhere)])
+        exact = np.array(costs[1])
+        rounding = 1e-4 * np.abs(exact[exact < FORBIDDEN]).max(initial=1.0)  # lanes do not round
+        np.testing.assert_allclose(costs[0], costs[1], rtol=1e-6, atol=rounding)
+        steps += int(np.ptp(exact[exact < FORBIDDEN]) > 0)
+        for flat in flats:
+            move(flat, o, b)
+    assert steps > 200
+
+
 def _rotated(flat: Flat, o: int, q: int, c: int) -> float:
     return 0.0 if flat.place[o] == flat.place[q] or c == flat.place[q] else rotate_cost(flat, o, q, c)
 
@@ -84,7 +134,7 @@ def _block(flat: Flat, o: int, to: np.ndarray[tuple[int], np.dtype[np.int32]]) -
 
 def _same_values(flat: Flat) -> None:
     count, hosts = int(flat.sizes[Z_LANES]), 7
-    held = flat.lane_value.reshape(hosts, count)
+    held = flat.lanes.reshape(hosts + 1, L_WIDTH, count)[:-1, L_VALUE]
     for k in range(0, len(flat.columns), C_WIDTH):
         for lane in range(flat.columns[k + C_LANE], flat.columns[k + C_LANE_END]):
             first = flat.columns[k + C_VALUES]

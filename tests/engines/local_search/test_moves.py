@@ -42,7 +42,7 @@ def walk(model: Model, seed: int, moves: int = 40) -> None:
             agree(flat, model)
     agree(flat, model)
     fresh = flattener.at(assignment_of(flat, model))
-    for name in ("values", "broken", "load"):
+    for name in ("values", "broken", "paid", "load"):
         np.testing.assert_array_equal(getattr(flat, name), getattr(fresh, name), err_msg=name)
     for obj, source in reversed(log):
         move(flat, obj, source)

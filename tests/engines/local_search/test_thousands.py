@@ -48,7 +48,7 @@ def agree_with(flat: Flat, flattener: Flattener, model: Model) -> None:
     """Compare every cell with what it is from scratch."""
     agree(flat, model)
     fresh = flattener.at(assignment_of(flat, model))
-    for name in ("values", "broken", "load"):
+    for name in ("values", "broken", "paid", "load"):
         np.testing.assert_array_equal(getattr(flat, name), getattr(fresh, name), err_msg=name)
 
 

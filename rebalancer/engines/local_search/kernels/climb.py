@@ -12,8 +12,9 @@ from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import Z_ALIKE, Z_CONTAINERS, Z_OBJECTS, pointers
 from rebalancer.engines.local_search.kernels.propagate import flush
-from rebalancer.engines.local_search.kernels.scan import block, pair, rotate
+from rebalancer.engines.local_search.kernels.scan import block, leaving, pair, rotate
 from rebalancer.engines.local_search.kernels.trail import (
+    LOT,
     M_NOW,
     NEVER,
     T_BLIND,
@@ -29,13 +30,20 @@ from rebalancer.engines.local_search.kernels.trail import (
     trail_pointers,
 )
 
+#: Containers that are looked at to rank the objects of one.
+_GLANCE = 8
+#: An object that costs nothing elsewhere is treated as if it cost this share of what somebody gains.
+_FREE = 1e-4
 #: Per cent of exchanges and ejections in walks that are of objects that weigh about the same.
 _ALIKE = 50
 
 
 @kernel
 def descend(flat: Any, trail: Any, order: Any, first: int, last: int, width: int, least: float) -> int:
-    """Move each object of some containers to the best of ``width`` sampled ones wherever that gains ``least``.
+    """Move objects of some containers to the best of ``width`` sampled ones wherever that gains ``least``.
+
+    Of the objects of a container those go first that gain the most for what it costs to have them elsewhere; whoever is
+    left when enough have gone stays.
 
     Returns
     -------
@@ -43,35 +51,86 @@ def descend(flat: Any, trail: Any, order: Any, first: int, last: int, width: int
         Where in ``order`` it stopped: ``last``, or earlier because the log is full.
     """
     f, t = pointers(flat), trail_pointers(trail)
-    containers = t.numbers[T_REACH]
     for at in range(first, last):
         if full(t, f.load[order[at]] + 1):
             return at
         o = f.first[order[at]]
         while o >= 0:
-            after = f.after[o]
             n = 0
-            if f.home[o] != f.place[o]:
-                t.to[0] = f.home[o]
-                n = 1
-            while n < width:
-                b = draw(t, containers)
-                if b != f.place[o]:
-                    t.to[n] = b
-                    n += 1
-                elif containers == 1:
-                    break
-            block(f, o, t.to, n, t.cost, -least)
-            best = -1
-            for i in range(n):
-                if t.cost[i] < -least and (best < 0 or t.cost[i] < t.cost[best]):
-                    best = i
-            if best >= 0:
-                length = t.numbers[T_LENGTH]
-                go(f, t, o, t.to[best])
-                judged(f, t, length, -least)
-            o = after
+            while o >= 0 and n < LOT:
+                t.queue[n] = o
+                n += 1
+                o = f.after[o]
+            _send_away(f, t, n, width, least)
     return last
+
+
+@kernel
+def _send_away(f: Any, t: Any, n: int, width: int, least: float) -> None:
+    """Move those of the first ``n`` objects in the queue that gain by it, best first."""
+    most, moves = 0.0, 0
+    glance = min(width, _GLANCE)
+    _draw_targets(t, glance)  # the same for all, so that they compare
+    for i in range(n):
+        t.when[i] = -1
+        if not _look_around(f, t, i, glance, least):
+            _draw_targets(t, width)
+            _look_around(f, t, i, width, least)
+        most = max(most, t.gain[i])
+    while n > 0 and most > 0.0:
+        best, keenest, second = 0, -1.0, -1.0
+        for i in range(n):
+            keen = _keen(t, i, most)
+            if keen > keenest:
+                best, keenest, second = i, keen, keenest
+            elif keen > second:
+                second = keen
+        if t.gain[best] <= 0.0:
+            return
+        if t.when[best] < moves:  # others have left since, or it was only a glance
+            t.when[best] = moves
+            _draw_targets(t, width)
+            _look_around(f, t, best, width, least)
+            if t.gain[best] <= 0.0 or _keen(t, best, most) < second:
+                continue
+        length = t.numbers[T_LENGTH]
+        go(f, t, t.queue[best], t.target[best])
+        if judged(f, t, length, -least):
+            moves += 1
+        n -= 1
+        t.queue[best], t.target[best], t.when[best] = t.queue[n], t.target[n], t.when[n]
+        t.gain[best], t.price[best] = t.gain[n], t.price[n]
+
+
+@kernel
+def _keen(t: Any, i: int, most: float) -> float:
+    """Return what an object in the queue gains, for what it costs where it goes."""
+    return float(t.gain[i] / (t.price[i] + _FREE * most))
+
+
+@kernel
+def _draw_targets(t: Any, n: int) -> None:
+    """Draw ``n`` containers, all but the first."""
+    for j in range(1, n):
+        t.to[j] = draw(t, t.numbers[T_REACH])
+
+
+@kernel
+def _look_around(f: Any, t: Any, i: int, n: int, least: float) -> bool:
+    """Note which of ``n`` containers, one its home, is best for an object in the queue; return if any is allowed."""
+    o = t.queue[i]
+    t.to[0] = f.home[o]
+    block(f, o, t.to, n, t.cost, -least)
+    best, cost, allowed = -1, -least, False
+    for j in range(n):
+        if t.to[j] != f.place[o]:
+            allowed = allowed or t.cost[j] < FORBIDDEN
+            if t.cost[j] < cost:
+                best, cost = j, t.cost[j]
+    t.gain[i], t.price[i] = 0.0, 0.0
+    if best >= 0:
+        t.target[i], t.gain[i], t.price[i] = t.to[best], -cost, max(0.0, cost - leaving(f, o))
+    return allowed
 
 
 @kernel
@@ -115,8 +174,8 @@ def anneal(
     hot, cold : float
         Temperature at the first and the last step.
     swaps, homes, ejections : float
-        Shares of exchanges, of returns to where an object started, and of moves that push another object out of the
-        destination, to where that one started or anywhere.
+        Shares of exchanges, of returns to where an object started, half of them for another one that leaves there, and
+        of moves that push another object out of the destination, to where that one started or anywhere.
 
     Returns
     -------
@@ -160,6 +219,16 @@ def anneal(
                 continue
             go(f, t, q, c)
             go(f, t, o, b)
+        elif kind <= swaps + ejections + homes and draw(t, 2):  # home, from where another leaves for it
+            b = f.home[o]
+            q = _some_object(f, t, b) if b != a and b < containers else -1
+            if q < 0:
+                continue
+            c = a if draw(t, 2) else draw(t, containers)
+            if c == b or _refused(t, rotate(f, o, q, c, allowed), allowed):
+                continue
+            go(f, t, o, b)
+            go(f, t, q, c)
         else:
             b = f.home[o] if kind <= swaps + ejections + homes else draw(t, containers)
             if b == a or _refused(t, pair(f, o, b, allowed), allowed):

@@ -1,8 +1,8 @@
 """Lanes: what most moves are about, side by side in memory, so that a few instructions judge all of it.
 
-A lane is a tally of objects by container that bends once at most: an upper bound, a line, a line from some value on, or
-some of these. The numbers of a container lie together, and so do the weights of an object. They are copies, in floating
-point, of what columns and pieces say, and serve to rank moves only.
+A lane is a tally of objects by container that bends once at most: an upper bound, a line, a line from some value on, a
+step, or some of these. The numbers of a container lie together, and so do the weights of an object. They are copies, in
+floating point and not rounded, of what columns and pieces say, and serve to rank moves only.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from rebalancer.engines.local_search.kernels.jit import kernel, sums
 from rebalancer.engines.local_search.kernels.layout import (
     C_HIGH,
+    C_ITEMS,
     C_LANE,
     C_LANE_END,
     C_PIECE,
@@ -19,6 +20,15 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_VALUES,
     C_WIDTH,
     C_WORDS,
+    L_BASE,
+    L_EDGE,
+    L_FINE,
+    L_JUMP,
+    L_KNEE,
+    L_RATE,
+    L_VALUE,
+    L_WALL,
+    L_WIDTH,
     P_STAGE,
     P_STAGE_END,
     P_WIDTH,
@@ -55,11 +65,12 @@ def lanes_forbid(f: Any, s: int, plus: int, minus: int) -> bool:
     ``objects`` stands for none.
     """
     n = f.sizes[Z_LANES]
-    at, plus, minus = s * n, _weights(f, plus, s), _weights(f, minus, s)
+    at, plus, minus = s * n * L_WIDTH, _weights(f, plus, s), _weights(f, minus, s)
+    wall = at + L_WALL * n
     over = 0
     for i in range(n):
         w = f.lane_weight[plus + i] - f.lane_weight[minus + i]
-        over += (w > 0.0) & (f.lane_value[at + i] + w > f.lane_wall[at + i])
+        over += (w > 0.0) & (f.lanes[at + i] + w > f.lanes[wall + i])
     return over > 0
 
 
@@ -67,15 +78,19 @@ def lanes_forbid(f: Any, s: int, plus: int, minus: int) -> bool:
 def lanes_cost(f: Any, s: int, plus: int, minus: int) -> float:
     """Return what it costs that an object comes to a container and another leaves it; ``objects`` stands for none."""
     n = f.sizes[Z_LANES]
-    at, plus, minus = s * n, _weights(f, plus, s), _weights(f, minus, s)
+    at, plus, minus = s * n * L_WIDTH, _weights(f, plus, s), _weights(f, minus, s)
+    edge, fine, knee = at + L_EDGE * n, at + L_FINE * n, at + L_KNEE * n
+    base, rate, jump = at + L_BASE * n, at + L_RATE * n, at + L_JUMP * n
     total = 0.0
     for i in range(n):
         w = f.lane_weight[plus + i] - f.lane_weight[minus + i]
-        v = f.lane_value[at + i]
-        over, more = v - f.lane_knee[at + i], v - f.lane_edge[at + i]
+        v = f.lanes[at + i]
+        over, more = v - f.lanes[knee + i], v - f.lanes[edge + i]
         bent = (over + w if over + w > 0.0 else 0.0) - (over if over > 0.0 else 0.0)
         beyond = (more + w if more + w > 0.0 else 0.0) - (more if more > 0.0 else 0.0)
-        total += f.lane_base[at + i] * w + f.lane_rate[at + i] * bent + f.lane_fine[at + i] * beyond
+        passed = (1.0 if over + w > 0.0 else 0.0) - (1.0 if over > 0.0 else 0.0)
+        total += f.lanes[base + i] * w + f.lanes[rate + i] * bent + f.lanes[fine + i] * beyond
+        total += f.lanes[jump + i] * passed
     return total
 
 
@@ -91,15 +106,18 @@ def fill_lanes(f: Any) -> None:
         for lane in range(first, f.columns[k + C_LANE_END]):
             high = f.columns[k + C_HIGH] if lane == first else -1
             p = f.columns[k + C_PIECE] + (lane - first) * P_WIDTH
-            for s in range(f.sizes[Z_CONTAINERS]):
+            for s in range(f.columns[k + C_ITEMS], f.sizes[Z_CONTAINERS] + 1):  # unplaced counts nowhere
+                at = s * n * L_WIDTH + lane
+                f.lanes[at + L_WALL * n] = f.lanes[at + L_EDGE * n] = f.lanes[at + L_KNEE * n] = _NOWHERE
+            for s in range(f.columns[k + C_ITEMS]):
                 rec = record(f, k, 0, s) if words else 0
-                at = s * n + lane
+                at = s * n * L_WIDTH + lane
                 bound = float(f.words[rec + high]) if high >= 0 else _NOWHERE
-                f.lane_value[at] = f.values[f.columns[k + C_VALUES] + s]
-                f.lane_wall[at] = bound if price >= FORBIDDEN else _NOWHERE
-                f.lane_edge[at] = bound if price < FORBIDDEN else _NOWHERE
-                f.lane_fine[at] = price if price < FORBIDDEN else 0.0
-                f.lane_knee[at] = _knee(f, p, rec) if p < f.columns[k + C_PIECE_END] else _NOWHERE
+                f.lanes[at + L_VALUE * n] = f.values[f.columns[k + C_VALUES] + s]
+                f.lanes[at + L_WALL * n] = bound if price >= FORBIDDEN else _NOWHERE
+                f.lanes[at + L_EDGE * n] = bound if price < FORBIDDEN else _NOWHERE
+                f.lanes[at + L_FINE * n] = price if price < FORBIDDEN else 0.0
+                f.lanes[at + L_KNEE * n] = _knee(f, p, rec) if p < f.columns[k + C_PIECE_END] else _NOWHERE
 
 
 @kernel

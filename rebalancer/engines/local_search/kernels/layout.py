@@ -34,8 +34,9 @@ from rebalancer.engines.local_search.kernels.jit import kernel, pointer
     C_MAKER,  # the special whose output it is; -1: none
     C_LANE,  # its lanes; -1: none
     C_LANE_END,
-) = range(23)
-C_WIDTH = 23
+    C_RISING,  # 1: more of it never makes a piece smaller, and is never negative
+) = range(24)
+C_WIDTH = 24
 
 #: A row of ``pieces``.
 (
@@ -86,6 +87,11 @@ R_WIDTH = 4
 Z_OBJECTS, Z_CONTAINERS, Z_COLUMNS, Z_PIECES, Z_SPECIALS, Z_SINGLES, Z_HEAD, Z_POSITIONS, Z_VALUES = range(9)
 Z_LANES, Z_ALIKE = 9, 10
 
+# What there is of each lane and container: its value, the bound that must hold, the bound that has a price and what one
+# unit beyond costs, where the line bends, its slope before, what is added to the slope there, and what is paid at once.
+L_VALUE, L_WALL, L_EDGE, L_FINE, L_KNEE, L_BASE, L_RATE, L_JUMP = range(8)
+L_WIDTH = 8
+
 
 class Flat(NamedTuple):
     """A model and an assignment. The first part never changes; the second is one searcher's own.
@@ -126,6 +132,7 @@ class Flat(NamedTuple):
     stack: Any  # changes that have yet to be made, in fours
     counts: Any  # N_WIDTH
     broken: Any  # amount beyond bounds, at each column's beginning
+    paid: Any  # of rising columns, how many cells have a piece that is not 0, and then 1 if more may be worth having
     numbers: Any  # trees and sorted rows of specials
     gradient: Any  # float64, by value
     piece_gradient: Any  # float64: what one unit more of each piece is worth, at its beginning
@@ -134,17 +141,7 @@ class Flat(NamedTuple):
     after: Any  # int32, next object in the same container
     before: Any  # int32, previous one; -1 - container for the first
     load: Any  # int32, objects in each container
-    lane_value: Any  # float64, here and below: by container and lane
-    lane_wall: Any  # bound that must hold
-    lane_edge: Any  # bound that has a price …
-    lane_fine: Any  # … and that
-    lane_knee: Any  # where the line bends
-    lane_base: Any  # its slope before
-    lane_rate: Any  # what is added to the slope there
-
-
-#: What there is of each lane and container.
-LANE_ARRAYS = ("lane_value", "lane_wall", "lane_edge", "lane_fine", "lane_knee", "lane_base", "lane_rate")
+    lanes: Any  # float64, by container (+ unplaced), L_WIDTH, and lane
 
 
 @kernel
@@ -183,6 +180,7 @@ def pointers(f: Flat) -> Flat:
         pointer(f.stack),
         pointer(f.counts),
         pointer(f.broken),
+        pointer(f.paid),
         pointer(f.numbers),
         pointer(f.gradient),
         pointer(f.piece_gradient),
@@ -191,11 +189,5 @@ def pointers(f: Flat) -> Flat:
         pointer(f.after),
         pointer(f.before),
         pointer(f.load),
-        pointer(f.lane_value),
-        pointer(f.lane_wall),
-        pointer(f.lane_edge),
-        pointer(f.lane_fine),
-        pointer(f.lane_knee),
-        pointer(f.lane_base),
-        pointer(f.lane_rate),
+        pointer(f.lanes),
     )

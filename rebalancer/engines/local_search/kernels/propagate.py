@@ -24,6 +24,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_PIECE,
     C_PIECE_END,
     C_RECORDS,
+    C_RISING,
     C_ROW_STEP,
     C_USE,
     C_USE_END,
@@ -43,6 +44,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     K_RATIO,
     K_REST,
     K_SMALLEST_OF,
+    L_WIDTH,
     N_APPLIED,
     N_BROKEN,
     P_COEF,
@@ -273,15 +275,18 @@ def change(f: Any, k: int, g: int, s: int, delta: int) -> None:
         new = old + delta
         if f.columns[k + C_LANE] >= 0:
             for lane in range(f.columns[k + C_LANE], f.columns[k + C_LANE_END]):
-                f.lane_value[s * f.sizes[Z_LANES] + lane] += delta
+                f.lanes[s * L_WIDTH * f.sizes[Z_LANES] + lane] += delta  # L_VALUE is the first
         rec = record(f, k, g, s) if f.columns[k + C_WORDS] else 0
         if f.columns[k + C_HIGH] >= 0 or f.columns[k + C_LOW] >= 0:
             was, now = beyond(f, k, rec, old), beyond(f, k, rec, new)
             if was != now:
                 f.broken[k] += now - was
                 f.counts[N_BROKEN] += (1 if now else 0) - (1 if was else 0)
+        was_paid = is_paid = 0
         for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
-            dy = staged(f, p, rec, new) - staged(f, p, rec, old)
+            before, after = staged(f, p, rec, old), staged(f, p, rec, new)
+            was_paid, is_paid = was_paid | (before != 0), is_paid | (after != 0)
+            dy = after - before
             if dy == 0:
                 continue
             t = f.pieces[p + P_TARGET]
@@ -297,6 +302,8 @@ def change(f: Any, k: int, g: int, s: int, delta: int) -> None:
             else:
                 items = f.columns[t + C_ITEMS]
                 n = push(f, n, t, cell // items, cell % items, dy)
+        if f.columns[k + C_RISING]:
+            f.paid[k] += (is_paid if new else 0) - (was_paid if old else 0)
         for u in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
             n = _special(f, f.uses[u], k, g, s, old, new, n)
 
@@ -547,9 +554,31 @@ def link(flat: Any) -> None:
 
 
 @kernel
+def _paid(f: Any, k: int) -> int:
+    """Return how many cells that hold something have a piece that is not 0."""
+    paid, items, base = 0, f.columns[k + C_ITEMS], f.columns[k + C_VALUES]
+    for g in range(f.columns[k + C_GROUPS]):
+        h = 0 if base >= 0 else f.columns[k + C_HASH] + g
+        start = base + g * items if base >= 0 else f.hash_rows[h]
+        size = items if base >= 0 else f.hash_rows[h + 1] - start
+        for i in range(size):
+            s = i if size == items else f.hash_key[start + i]
+            if s < 0:
+                continue
+            x, rec = f.values[start + i] if base >= 0 else f.hash_value[start + i], record(f, k, g, s)
+            for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
+                if x and staged(f, p, rec, x):
+                    paid += 1
+                    break
+    return paid
+
+
+@kernel
 def settle(flat: Any) -> None:
-    """Count what is beyond its bounds."""
+    """Count what is beyond its bounds, and what costs something."""
     f = pointers(flat)
+    for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH, C_WIDTH):
+        f.paid[k] = _paid(f, k) if f.columns[k + C_RISING] else 0
     f.counts[N_BROKEN] = 0
     for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH, C_WIDTH):
         f.broken[k] = 0

@@ -19,6 +19,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_PIECE,
     C_PIECE_END,
     C_RANK,
+    C_RISING,
     C_USE,
     C_USE_END,
     C_VALUES,
@@ -59,6 +60,16 @@ def cell_cost(f: Any, k: int, g: int, s: int, old: int, new: int) -> float:
 
 
 @kernel
+def _only_costs(f: Any, k: int) -> bool:
+    """Return whether nothing is gained at a tally as it is now, wherever an object goes."""
+    if f.columns[k + C_USE] < f.columns[k + C_USE_END]:
+        return False
+    if f.columns[k + C_PIECE] == f.columns[k + C_PIECE_END]:
+        return True
+    return bool(f.columns[k + C_RISING] and f.paid[k] == 0 and f.paid[k + 1] == 0)
+
+
+@kernel
 def block(f: Any, o: int, to: Any, n: int, cost: Any, worst: float) -> None:
     """Fill in what it costs to put an object into each of ``n`` containers; FORBIDDEN where a bound forbids it.
 
@@ -67,14 +78,12 @@ def block(f: Any, o: int, to: Any, n: int, cost: Any, worst: float) -> None:
     a, nobody = f.place[o], f.sizes[Z_OBJECTS]
     containers = f.sizes[Z_CONTAINERS]
     if f.sizes[Z_LANES]:
-        leave = lanes_cost(f, a, nobody, o) if a < containers else 0.0
+        leave = lanes_cost(f, a, nobody, o)
         for i in range(n):
             b = to[i]
             cost[i] = 0.0
             if b != a:
-                cost[i] = FORBIDDEN if b < containers and lanes_forbid(f, b, o, nobody) else leave
-                if cost[i] < FORBIDDEN and b < containers:
-                    cost[i] += lanes_cost(f, b, o, nobody)
+                cost[i] = FORBIDDEN if lanes_forbid(f, b, o, nobody) else leave + lanes_cost(f, b, o, nobody)
     else:
         for i in range(n):
             cost[i] = 0.0
@@ -82,13 +91,13 @@ def block(f: Any, o: int, to: Any, n: int, cost: Any, worst: float) -> None:
         k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
         base, excepts = f.columns[k + C_ITEM_OF], f.rows[r + R_EXCEPTS]
         flat = f.columns[k + C_FLAT] and not excepts
-        only_bounds = f.columns[k + C_PIECE] == f.columns[k + C_PIECE_END]
+        only_costs = _only_costs(f, k)
         ia = f.maps[base + a]
         wa = weight(f, r, k, a)
         known, left, va = False, 0.0, 0
         for i in range(n):
             b = to[i]
-            if cost[i] >= FORBIDDEN or (only_bounds and cost[i] > worst) or (flat and a < containers > b):
+            if cost[i] >= FORBIDDEN or (only_costs and cost[i] > worst) or (flat and a < containers > b):
                 continue
             ib = f.maps[base + b]
             if ib == ia and (excepts == 0 or ia < 0):
@@ -109,21 +118,39 @@ def block(f: Any, o: int, to: Any, n: int, cost: Any, worst: float) -> None:
 
 
 @kernel
+def _cost_of(f: Any, k: int, g: int, s: int, delta: int) -> float:
+    """Return what it costs to add to a tally's cell."""
+    if s < 0 or delta == 0:
+        return 0.0
+    v = value(f, k, g, s)
+    return cell_cost(f, k, g, s, v, v + delta)
+
+
+@kernel
+def leaving(f: Any, o: int) -> float:
+    """Return what it costs to take an object out of where it is, without saying where it goes."""
+    a, cost = f.place[o], 0.0
+    if f.sizes[Z_LANES]:
+        cost += lanes_cost(f, a, f.sizes[Z_OBJECTS], o)
+    for r in range(f.scan_rows[o], f.object_rows[o + 1], R_WIDTH):
+        k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
+        cost += _cost_of(f, k, g, f.maps[f.columns[k + C_ITEM_OF] + a], -weight(f, r, k, a))
+    return cost
+
+
+@kernel
 def pair(f: Any, o: int, b: int, worst: float) -> float:
     """Return what it costs to put an object into a container."""
     a, nobody = f.place[o], f.sizes[Z_OBJECTS]
     cost = 0.0
     if f.sizes[Z_LANES] and a != b:
-        if b < f.sizes[Z_CONTAINERS]:
-            if lanes_forbid(f, b, o, nobody):
-                return FORBIDDEN
-            cost += lanes_cost(f, b, o, nobody)
-        if a < f.sizes[Z_CONTAINERS]:
-            cost += lanes_cost(f, a, nobody, o)
+        if lanes_forbid(f, b, o, nobody):
+            return FORBIDDEN
+        cost += lanes_cost(f, b, o, nobody) + lanes_cost(f, a, nobody, o)
     for r in range(f.scan_rows[o], f.object_rows[o + 1], R_WIDTH):
         k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
-        if cost > worst and f.columns[k + C_PIECE] == f.columns[k + C_PIECE_END]:
-            return cost
+        if cost > worst and _only_costs(f, k):
+            continue
         base, excepts = f.columns[k + C_ITEM_OF], f.rows[r + R_EXCEPTS]
         ia, ib = f.maps[base + a], f.maps[base + b]
         if ib == ia and (excepts == 0 or ia < 0):
@@ -149,29 +176,18 @@ def pair(f: Any, o: int, b: int, worst: float) -> float:
 
 
 @kernel
-def _cost_of(f: Any, k: int, g: int, s: int, delta: int) -> float:
-    """Return what it costs to add to a tally's cell."""
-    if s < 0 or delta == 0:
-        return 0.0
-    v = value(f, k, g, s)
-    return cell_cost(f, k, g, s, v, v + delta)
-
-
-@kernel
 def _rotated_lanes(f: Any, o: int, q: int, a: int, b: int, c: int) -> float:
     """Return what it costs in lanes that ``o`` goes from ``a`` to ``b`` and ``q`` from there to ``c``."""
-    containers, nobody = f.sizes[Z_CONTAINERS], f.sizes[Z_OBJECTS]
+    nobody = f.sizes[Z_OBJECTS]
     leaves = o if a == c else nobody
     if a == b:
         o = leaves = nobody
     if b == c:
         q = nobody
-    if (b < containers and lanes_forbid(f, b, o, q)) or (c < containers and lanes_forbid(f, c, q, leaves)):
+    if lanes_forbid(f, b, o, q) or lanes_forbid(f, c, q, leaves):
         return FORBIDDEN
-    cost = lanes_cost(f, b, o, q) if b < containers else 0.0
-    if c < containers:
-        cost += lanes_cost(f, c, q, leaves)
-    if a < containers and a != c:
+    cost = lanes_cost(f, b, o, q) + lanes_cost(f, c, q, leaves)
+    if a != c:
         cost += lanes_cost(f, a, nobody, o)
     return cost
 
@@ -200,8 +216,10 @@ def rotate(f: Any, o: int, q: int, c: int, worst: float) -> float:
             order = -1 if i < i_end else 1
         r = i if order <= 0 else j
         k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
-        if cost > worst and f.columns[k + C_PIECE] == f.columns[k + C_PIECE_END]:
-            return cost
+        if cost > worst and _only_costs(f, k):
+            i += R_WIDTH if order <= 0 else 0
+            j += R_WIDTH if order >= 0 else 0
+            continue
         base = f.columns[k + C_ITEM_OF]
         ia, ib, ic = f.maps[base + a], f.maps[base + b], f.maps[base + c]
         at_a = at_b = at_c = 0

@@ -21,6 +21,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_MAKER,
     C_PIECE,
     C_PIECE_END,
+    C_RISING,
     C_SIZE,
     C_VALUES,
     C_WIDTH,
@@ -38,6 +39,10 @@ from rebalancer.engines.local_search.kernels.layout import (
     K_RATIO,
     K_REST,
     K_SMALLEST_OF,
+    L_BASE,
+    L_JUMP,
+    L_RATE,
+    L_WIDTH,
     P_COEF,
     P_COEF_WORD,
     P_SINGLE,
@@ -62,7 +67,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     X_PLACE,
     X_TREES,
     Z_COLUMNS,
-    Z_CONTAINERS,
     Z_LANES,
     Z_POSITIONS,
     Z_VALUES,
@@ -142,6 +146,7 @@ def compute(flat: Any, worth: Any) -> None:
                 f.piece_gradient[p] = f.gradient[at]
                 if f.pieces[p + P_COEF_WORD] < 0:
                     f.piece_gradient[p] *= f.pieces[p + P_COEF]
+        f.paid[k + 1] = f.columns[k + C_RISING] and _worth_having(f, k)
         if f.columns[k + C_ITEM_OF] >= 0:
             continue  # functions of tallies are computed, not approached
         _column(f, k)
@@ -152,6 +157,18 @@ def compute(flat: Any, worth: Any) -> None:
 
 
 @kernel
+def _worth_having(f: Any, k: int) -> int:
+    """Return 1 if something has a negative price that pieces of a column add to."""
+    for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
+        t = f.pieces[p + P_TARGET]
+        first = f.columns[t + C_VALUES]
+        for i in range(first, first + f.columns[t + C_SIZE]):
+            if f.gradient[i] < 0.0:
+                return 1
+    return 0
+
+
+@kernel
 def _lanes(f: Any) -> None:
     """Fill in the slopes of lanes."""
     n = f.sizes[Z_LANES]
@@ -159,17 +176,33 @@ def _lanes(f: Any) -> None:
         first = f.columns[k + C_LANE]
         for lane in range(first, f.columns[k + C_LANE_END]):
             p = f.columns[k + C_PIECE] + (lane - first) * P_WIDTH
-            for s in range(f.sizes[Z_CONTAINERS] if p < f.columns[k + C_PIECE_END] else 0):
+            for s in range(f.columns[k + C_ITEMS] if p < f.columns[k + C_PIECE_END] else 0):
                 rec = record(f, k, 0, s) if f.columns[k + C_WORDS] else 0
                 worth = price(f, p, rec, 0, s)
-                t = f.pieces[p + P_STAGE]
-                if t == f.pieces[p + P_STAGE_END]:
-                    f.lane_base[s * n + lane], f.lane_rate[s * n + lane] = worth, 0.0
-                    continue
-                w = f.stages[t + S_ALPHA_WORD]
-                a = float(f.words[rec + w] if w >= 0 else f.stages[t + S_ALPHA])
-                f.lane_base[s * n + lane] = worth * a if a < 0 else 0.0
-                f.lane_rate[s * n + lane] = worth * abs(a)
+                t, end = f.pieces[p + P_STAGE], f.pieces[p + P_STAGE_END]
+                base, rate, jump = 0.0, 0.0, 0.0
+                if t == end:
+                    base = worth
+                elif f.stages[t + S_FUNCTION] == F_STEP:
+                    jump = worth
+                else:
+                    rise = _rise(f, t, rec)
+                    for stage in range(t + S_WIDTH, end, S_WIDTH):
+                        worth *= _rise(f, stage, rec)
+                    base, rate = worth * min(0.0, rise), worth * abs(rise)
+                at = s * n * L_WIDTH + lane
+                f.lanes[at + L_BASE * n], f.lanes[at + L_RATE * n], f.lanes[at + L_JUMP * n] = base, rate, jump
+
+
+@kernel
+def _rise(f: Any, t: int, rec: int) -> float:
+    """Return what a stage makes of one unit more where it does not round."""
+    w = f.stages[t + S_ALPHA_WORD]
+    a = float(f.words[rec + w] if w >= 0 else f.stages[t + S_ALPHA])
+    if f.stages[t + S_FUNCTION] == F_HINGE:
+        return a
+    w = f.stages[t + S_DIVISOR_WORD]
+    return a / float(f.words[rec + w] if w >= 0 else f.stages[t + S_DIVISOR])
 
 
 @kernel

@@ -26,6 +26,9 @@ T_WIDTH = 10
 #: What is in ``merits``: of where the searcher stands, and of the best that it has seen.
 M_NOW, M_BEST = range(2)
 
+#: So many objects of a container are ranked at once.
+LOT = 1024
+
 #: The merit of what breaks a bound that must hold.
 NEVER = 1e300
 
@@ -47,6 +50,11 @@ class Trail(NamedTuple):
     source: Any  # int32
     cost: Any  # float64, scratch for blocks
     to: Any  # int32, scratch for blocks
+    queue: Any  # int32, here and below scratch for up to LOT objects that may leave a container: they,
+    target: Any  # int32, where they would go,
+    when: Any  # int32, after how many others that was found out,
+    gain: Any  # float64, what is gained,
+    price: Any  # float64, and what it costs where they go
 
 
 def new_trail(positions: int, seed: int, room: int = 1 << 16, widest: int = 256) -> Trail:
@@ -65,6 +73,8 @@ def new_trail(positions: int, seed: int, room: int = 1 << 16, widest: int = 256)
         np.zeros(room, np.int32),
         np.zeros(widest),
         np.zeros(widest, np.int32),
+        *(np.zeros(LOT, np.int32) for _ in range(3)),
+        *(np.zeros(LOT) for _ in range(2)),
     )
 
 
@@ -82,6 +92,11 @@ def trail_pointers(t: Trail) -> Trail:
         pointer(t.source),
         pointer(t.cost),
         pointer(t.to),
+        pointer(t.queue),
+        pointer(t.target),
+        pointer(t.when),
+        pointer(t.gain),
+        pointer(t.price),
     )
 
 
