@@ -44,7 +44,7 @@ _SOUNDED, _SOUNDING, _OPEN, _POLISHING = 5_000_000, 0.14, 0.05, 0.08
 #: Seconds that must be left for local search where its kernels have yet to be compiled, which takes half of them.
 _COMPILING = 40.0
 #: Seconds of a searcher's first turn where searchers take turns, and how much longer each next round is.
-_TURN, _LONGER = 1.0, 1.5
+_TURN, _LONGER = 2.0, 2.0
 #: How often somebody who waits for searchers looks whether one of them failed, in seconds.
 _GLANCE = 0.1
 #: Seconds that searchers have to come back after somebody has stopped the search; building a large model takes longer.
@@ -71,7 +71,7 @@ class AutoEngine:
             if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
                 seconds, share_of_time = (_SEEDING, _SEEDING_SHARE) if pairs <= _HARD else (_HARD_SEEDING, _HARD_SHARE)
                 share = incumbent.budget.part(min(seconds, share_of_time * incumbent.budget.remaining))
-                together(searchers(share, seeding=True), incumbent, share, request)
+                together(searchers(share), incumbent, share, request)
             return CpsatEngine().conclude(incumbent)
         together(searchers(incumbent.budget), incumbent, incumbent.budget, request)
         return finish(incumbent, self.name)
@@ -94,13 +94,12 @@ def _crowded(incumbent: Incumbent, request: Request, pairs: int) -> bool:
         return False
 
 
-def searchers(budget: Budget, seeding: bool = False) -> tuple[Searcher, ...]:
+def searchers(budget: Budget) -> tuple[Searcher, ...]:
     """Return what improves an incumbent, best first: without local search where there is no time to compile it.
 
-    Where runs have to be the same, what an earlier one left on disk must not matter: then ``seeding``, a short search
-    before another engine takes over, goes without, and everything else waits.
+    Where runs have to be the same, what an earlier one left on disk must not matter, nor does the clock: then it waits.
     """
-    ready = not seeding if budget.deterministic else budget.remaining >= _COMPILING or is_warm()
+    ready = budget.deterministic or budget.remaining >= _COMPILING or is_warm()
     if not ready:
         _log.info("local search is left out, as it is not compiled yet; `rebalance doctor --warm` does that once")
     found = []

@@ -49,7 +49,6 @@ def test_what_is_kept_does_not_matter_where_runs_have_to_be_the_same(
     monkeypatch.setattr(auto, "is_warm", lambda: warm)
     budget = Budget(3.0, deterministic=True)
     assert names(budget) == ["local_search", "neighbourhood"]
-    assert names(budget, seeding=True) == ["neighbourhood"]
 
 
 def test_leaving_out_local_search_loads_no_compiler(tmp_path: Path) -> None:
