@@ -22,8 +22,8 @@ from tests.engines.worlds import crowded
 ROOT = Path(__file__).parents[2]
 
 
-def names(budget: Budget, seeding: bool = False) -> list[str]:
-    return [searcher.__module__.split(".")[2] for searcher in auto.searchers(budget, seeding)]
+def names(budget: Budget) -> list[str]:
+    return [searcher.__module__.split(".")[2] for searcher in auto.searchers(budget)]
 
 
 @pytest.mark.parametrize(
