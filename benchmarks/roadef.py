@@ -8,7 +8,7 @@ the tests use. It may hold `best_known.json` (then there are scores), `checker.p
 `run_peer.py`. Each instance is imported, all of it, and solved as `rebalance` would. What is known at each of the times
 ``--at`` is taken from one run; with ``--separate`` each has a run of its own, which is what the challenge measures
 where an engine plans for its time limit. ``--jobs`` runs so many at once. The score is that of the challenge:
-100 · (cost − best known) / initial cost. ``--write`` replaces `benchmarks/results/roadef.md`.
+100 · (cost − best known) / initial cost. ``--write`` replaces `benchmarks/results/roadef_ENGINE.md`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from harness import command, load_module, peer_result, table
 from machine import facts
 from timeline import Timeline, gap
 
-RESULT = Path(__file__).parent / "results" / "roadef.md"
+RESULTS = Path(__file__).parent / "results"
 INSTANCES = Path(__file__).parents[1] / "tests" / "data" / "roadef"
 PEER_MOVES = "strat,swapsample"
 
@@ -198,7 +198,6 @@ def main() -> None:
     rows += [summary(name, columns, len(times), f) for name, f in (("mean", statistics.fmean), ("worst", max))]
     print(*(f"| {' | '.join(cells)} |" for cells in rows[-2:]), sep="\n")
     if options.write:
-        runs = "a run for each time" if options.separate else "one run, read at each time"
         shown = ["instances", "at", "separate", "engine", "workers", "seed", "jobs", "peer_python", "peer_seconds"]
         stated = command("roadef.py FOLDER", options, [*shown, "write"])
         runs = "a run for each time" if options.separate else "one run, read at each time"
@@ -207,8 +206,8 @@ def main() -> None:
             "The winner's score is that of its program in 60 s on a machine like this one, or else as published, of "
             f"300 s.\n\n{table(header, rows)}\n"
         )
-        RESULT.parent.mkdir(parents=True, exist_ok=True)
-        RESULT.write_text(text, encoding="utf-8")
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        (RESULTS / f"roadef_{options.engine}.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

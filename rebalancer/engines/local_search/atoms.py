@@ -122,6 +122,8 @@ class Special:
     output: Column
 
 
+#: What changes the unit only, but for rounding.
+COARSER = (Function.ROUND, Function.RAISE)
 ONE, ZERO = Grid.constant(1, 1, 1), Grid.constant(1, 1, 0)
 
 
@@ -291,7 +293,7 @@ def is_rising(column: Column) -> bool:
         piece.atom.stages
         and piece.atom.stages[0].function in (Function.HINGE, Function.STEP)
         and all(one_sign(stage.alpha) and positive(stage.alpha) for stage in piece.atom.stages)
-        and all(stage.function in (Function.ROUND, Function.RAISE) for stage in piece.atom.stages[1:])
+        and all(stage.function in COARSER for stage in piece.atom.stages[1:])
         and _never_negative(piece.atom.coef)
         for piece in column.pieces
     )

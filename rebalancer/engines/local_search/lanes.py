@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.atoms import Column, Piece, constant_of
+from rebalancer.engines.local_search.atoms import COARSER, Column, Piece, constant_of
 from rebalancer.engines.local_search.forms import Forms
 from rebalancer.engines.local_search.kernels.layout import C_LANE, C_LANE_END, C_VALUES
 from rebalancer.engines.local_search.members import Members
@@ -14,8 +14,6 @@ from rebalancer.problem.numbers import IntArray
 
 #: Lanes × objects, at most.
 MOST_LANES = 100_000_000
-#: What changes the unit only, but for rounding.
-_COARSER = (Function.ROUND, Function.RAISE)
 #: Pieces of a tally that has lanes, at most, and one in how many objects it has to count.
 _MOST_PIECES, _SHARE = 4, 4
 
@@ -77,7 +75,7 @@ def _bends_once(piece: Piece) -> bool:
     first, alpha = stages[0].function, constant_of(stages[0].alpha) or 0
     if first is Function.STEP:
         return len(stages) == 1 and alpha > 0
-    return first is Function.HINGE and alpha != 0 and all(stage.function in _COARSER for stage in stages[1:])
+    return first is Function.HINGE and alpha != 0 and all(stage.function in COARSER for stage in stages[1:])
 
 
 __all__ = ["assign_lanes"]
