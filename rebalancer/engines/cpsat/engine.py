@@ -33,15 +33,18 @@ _TIE_BREAK_SHARE = 0.2
 #: most this share of the time; with more than the second, where the whole has little hope, for most of it.
 _SMALL, _IMPROVING_SHARE = 1_000, 0.5
 _LARGE, _LARGE_SHARE = 40_000, 0.8
+#: Where other searchers have been there before, models between these two are improved for a shorter share.
+_MIDDLE, _SEEDED_SHARE = 5_000, 0.3
 #: Seconds that compiling takes per pair of object and container: where that is half of the time, there are only parts.
 _SECONDS_PER_PAIR = 5e-6
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
 #: Seconds of searching the whole for a proof to the last integer; then one that is closed but for rounding will do.
 _EXACTLY = 2.0
-#: Seconds after which answers just above the bound are asked for; seconds of the first such question, how much longer
-#: the next one is where there was no reply, and the share of the time that one question may take.
-_WHOLE, _QUESTION, _LONGER, _QUESTION_SHARE = 4.0, 2.0, 1.5, 0.25
+#: After so many seconds, and half of a turn, in which neither bound nor answer has moved, answers just above the bound
+#: are asked for; seconds of the first such question, how much longer the next one is where there was no reply, and the
+#: share of the time that one question may take.
+_STALLED, _QUESTION, _LONGER, _QUESTION_SHARE = 4.0, 2.0, 1.5, 0.25
 #: Rounds without gain after which improving part by part gives up, and the whole model is tried.
 _PATIENCE = 40
 
@@ -62,14 +65,17 @@ class CpsatEngine:
         neighbourhood.improve(model, search, search.budget, request)
         return finish(search, self.name)
 
-    def conclude(self, search: Incumbent) -> Answer:
-        """Return the answer of searching the whole problem, from the best that is known."""
-        reason = self.search(search)
+    def conclude(self, search: Incumbent, seeded: bool = False) -> Answer:
+        """Return the answer of searching the whole problem, from the best that is known.
+
+        ``seeded``: what is known is what other searchers have found.
+        """
+        reason = self.search(search, seeded)
         if reason is not None:
             return Answer(Status.INFEASIBLE, None, tuple(search.bounds), reason, self.name)
         return finish(search, self.name)
 
-    def search(self, search: Incumbent) -> str | None:
+    def search(self, search: Incumbent, seeded: bool = False) -> str | None:
         """Search all candidates; return why there is no answer, if that is proven."""
         model, budget = search.model, search.budget
         literals = all_candidates(model)
@@ -92,7 +98,7 @@ class CpsatEngine:
         proven = True
         for position in range(model.positions):
             share = budget.remaining if position == model.positions - 1 else budget.remaining / 2
-            proven = self._minimise(search, encoding, position, budget.part(share), proven) and proven
+            proven = self._minimise(search, encoding, position, budget.part(share), proven, seeded) and proven
             if budget.over:
                 proven = proven and position == model.positions - 1
                 break
@@ -153,7 +159,13 @@ class CpsatEngine:
         search.offer(assignment)
 
     def _minimise(
-        self, search: Incumbent, encoding: Encoding, position: int, budget: Budget, earlier_proven: bool
+        self,
+        search: Incumbent,
+        encoding: Encoding,
+        position: int,
+        budget: Budget,
+        earlier_proven: bool,
+        seeded: bool,
     ) -> bool:
         """Minimise one position, the earlier ones held at their values; return whether the result is proven."""
         rows = encoding.objectives[position]
@@ -161,6 +173,8 @@ class CpsatEngine:
         bound: int | None = max(int(rows.low[0]) if len(rows.key) else constant, search.bounds[position] or -INFINITE)
         if encoding.literals.count > _SMALL:
             share = _LARGE_SHARE if encoding.literals.count > _LARGE else _IMPROVING_SHARE
+            if seeded and _MIDDLE < encoding.literals.count <= _LARGE:
+                share = _SEEDED_SHARE
             search.turn_to(position)
             if not search.enough(position, bound):
                 part = budget.part(budget.remaining * share)
@@ -197,19 +211,26 @@ class CpsatEngine:
         target = search.model.tuple_positions[position].objective
         slack = int(target.error / target.unit)
         value, low, exactly, first = search.integers[position], bound, False, True
-        turn = budget
+        turn, moved = budget, 0.0
 
         def on_bound(proven: float) -> None:
-            nonlocal low
-            low = _certain(proven / unit)
+            nonlocal low, moved
+            before, low = low, _certain(proven / unit)
+            if before is None or low > before:
+                moved = turn.seconds
             if earlier_proven:
                 search.news.tell(position, None, low)
 
         def closed() -> bool:
             return not exactly and turn.seconds > _EXACTLY and low is not None and value - low <= slack
 
+        def enough() -> bool:
+            stalled = first and not encoding.squares and turn.seconds - moved > max(_STALLED, turn.seconds / 2)
+            return stalled or closed()
+
         def on_solution(objective: float) -> None:
-            nonlocal value
+            nonlocal value, moved
+            moved = turn.seconds
             if not encoding.squares:  # with secants missing, CP-SAT's own value is too good
                 value = round(objective / unit)
                 search.news.tell(position, value)
@@ -220,11 +241,14 @@ class CpsatEngine:
         while not search.enough(position, bound) and not budget.over:
             assert search.best is not None
             encoding.hint_from(CellValues(problem, search.best))
-            turn = budget.part(
-                max(2.0, budget.remaining / 3) if encoding.squares else _WHOLE if first else budget.remaining
-            )
+            left = budget.remaining
+            if encoding.squares:
+                left = max(2.0, left / 3)
+            elif first and budget.deterministic:  # how CP-SAT fares is known when it is done, there
+                left = max(_STALLED, left / 2)
+            turn, moved = budget.part(left), 0.0
             unit = self._aim(search, encoding, position, bound)
-            outcome = solve(encoding.bulk, search.request, turn, on_solution, on_bound, closed, **_rounds(turn))
+            outcome = solve(encoding.bulk, search.request, turn, on_solution, on_bound, enough, **_rounds(turn))
             budget.tick(max(1, round(turn.worked / DETERMINISTIC_SECOND / _ROUND)))
             if outcome.status == "INFEASIBLE":
                 _log.warning("CP-SAT called position %d infeasible although an answer is known: no bound", position)

@@ -324,6 +324,8 @@ class Flattener:
     def _list_heads(self) -> None:
         """Find the single cells that objectives add up rounded, to know what is lost by that."""
         head, weight = [], []
+        #: By tuple position: the columns of one cell that it adds up, and what a unit of each is worth.
+        self.goals: list[tuple[IntArray, NDArray[np.float64]]] = []
         for position, objective in enumerate(self.forms.objectives):
             worth = {objective.index: 1.0}
             for column in reversed(self.forms.columns[: objective.index]):
@@ -341,6 +343,9 @@ class Flattener:
                     for stage in atom.stages:
                         factor *= float(stage.alpha.table[0, 0]) / float(stage.divisor.table[0, 0])
                     worth[column.index] = worth.get(column.index, 0.0) + factor
+            inner = {piece.target.index for c in worth for piece in self.forms.columns[c].pieces}
+            goals = sorted(worth.keys() - inner)
+            self.goals.append((np.array(goals, np.int64) * at.C_WIDTH, np.array([worth[c] for c in goals])))
         self._head = np.array(head, np.int64).reshape(-1, 2)
         self._head_weight = np.array(weight, np.float64)
 
@@ -441,6 +446,7 @@ class Flattener:
             numbers=np.zeros(self._tree_length, np.int64),
             gradient=np.zeros(self._values, np.float64),
             piece_gradient=np.zeros(len(self._pieces) * at.P_WIDTH, np.float64),
+            lean=np.zeros(columns.size),
             penalty=np.full(columns.size, np.inf),
             first=np.full(self.containers + 1, -1, np.int32),
             after=np.full(objects, -1, np.int32),

@@ -20,6 +20,7 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.goals import Goals
 from rebalancer.engines.local_search.kernels.climb import (
     anneal,
     descend,
@@ -39,6 +40,8 @@ from rebalancer.engines.local_search.kernels.trail import (
     NEVER,
     T_BEST,
     T_BLIND,
+    T_GUESSES,
+    T_HITS,
     T_LENGTH,
     T_POSITION,
     T_REACH,
@@ -63,6 +66,8 @@ _WIDTH, _GLANCE, _PARTNERS = 32, 8, 24
 _WORTHWHILE, _ROUNDS = 0.003, 1_000
 #: Per cent of moves that are tried against their slopes in problems of few objects, and how many are few.
 _BLIND, _FEW = 20, 500
+#: After so many such tries, fewer are made if less than the first share of them was kept, and more above the second.
+_GUESSES, _IN_VAIN, _PAYS = 1_000, 0.01, 0.05
 #: How often each group is tried as a whole, and the most tries.
 _TEAMS, _MOST_TEAMS = 20, 20_000
 #: Seconds that one kernel call should take, and that pass between two answers that are handed over.
@@ -73,14 +78,16 @@ _COLD = 0.003
 #: this multiple of a typical move per typical object, and up to so many times more at the end. Only where fewer than
 #: this share of random moves are within the limits.
 _WIDER, _NARROW, _PRICE, _URGENT, _TIGHT = 0.1, 0.6, 20.0, 30.0, 0.6
+#: Goals that are levelled are as steep as they are from this share of a walk on, and it ends at this share of its heat.
+_STEEP, _CHILLY = 0.95, 0.03
 #: Rounds of mending what a relaxed walk leaves beyond its limits, steps of each, and how warm they are.
 _MENDING, _MENDING_STEPS, _WARM = 20, 100_000, 0.02
 #: Shares of exchanges, returns home and ejections that walks take in turn.
 _MIXES = ((0.3, 0.3, 0.3), (0.1, 0.2, 0.6), (0.2, 0.5, 0.2))
 #: Slopes that are no constants are taken anew after so many steps, or one for each cell where there are more.
 _FRESH = 200_000
-#: So many steps are many for an object; so many tell how long one takes.
-_MANY, _SOUNDING = 1_000, 20_000
+#: So many steps tell how long one takes.
+_SOUNDING = 20_000
 #: What a step counts where the clock does not, in seconds.
 _STEP = 1e-6
 #: Smaller gains than this share of the merit are noise of floating point.
@@ -213,15 +220,17 @@ class Searcher:
     def _position(self, position: int, budget: Budget) -> None:
         self._greedy(position, budget)
         whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
-        crowded = self.crowded()
-        walks = Walks(crowded, crowded and self._steps_each(whole) > _MANY)
+        walks = Walks(self.crowded(), self._goals().differ, self._steps_each(whole))
         for turn in count():
             if budget.over or self._enough(position):
                 break
             self.join()
-            walk = walks.next()
-            part = budget.part(walk.share * whole)
-            (self._relaxed if walk.relaxed else self._walk)(part, walk.multiple, _MIXES[turn % len(_MIXES)])
+            walk = walks.next(min(1.0, budget.remaining / whole))
+            part, mix = budget.part(walk.share * whole), _MIXES[turn % len(_MIXES)]
+            if walk.levelled:
+                self._levelled(position, budget, part, walk.multiple, mix)
+            else:
+                (self._relaxed if walk.relaxed else self._walk)(part, walk.multiple, mix)
             end = math.inf if self.flat.counts[N_BROKEN] else self.merit
             walks.learn(walk, end)
             _log.debug("%s: best %g, ended at %g", walk, self.trail.merits[M_BEST], end)
@@ -237,6 +246,7 @@ class Searcher:
             steps = anneal(self.flat, self.trail, _SOUNDING, temperature, temperature, *_MIXES[0])
             self._clear_log()
             made += max(1, steps)
+        self.incumbent.budget.spend(made * _STEP)
         took = made * _STEP if self.incumbent.budget.deterministic else time.perf_counter() - began
         return made / took * seconds / len(self.flat.place)
 
@@ -250,6 +260,18 @@ class Searcher:
             piece.target.groups * piece.target.items > 1 for column in columns for piece in column.pieces
         ) or bool(self.flattener.forms.specials)
         return 0 if not far else _BLIND if len(self.flat.place) <= _FEW else 1
+
+    def _guess(self) -> None:
+        """Try more moves against their slopes where that pays, fewer where it does not."""
+        numbers = self.trail.numbers
+        if numbers[T_GUESSES] < _GUESSES:
+            return
+        share = numbers[T_HITS] / numbers[T_GUESSES]
+        if share < _IN_VAIN:
+            numbers[T_BLIND] = max(1, numbers[T_BLIND] // 2)
+        elif share > _PAYS:
+            numbers[T_BLIND] = min(_BLIND, 2 * numbers[T_BLIND])
+        numbers[T_GUESSES] = numbers[T_HITS] = 0
 
     # -- greedy -----------------------------------------------------------------------------------------------------
 
@@ -343,20 +365,23 @@ class Searcher:
         multiple: float,
         mix: tuple[float, float, float],
         between: Callable[[float, float], None] | None = None,
+        typical: float = 0.0,
+        coldest: float = _COLD,
     ) -> float:
         """Cool down over a budget; return the typical cost.
 
         ``between`` is told the share done and the typical cost from time to time.
         """
-        costs = np.zeros(1_000)
         self.slopes()
-        found = sample(self.flat, self.trail, costs)
-        if not found:
-            budget.spend(_STEP * 1_000)
-            budget.tick(1_000)
-            return 0.0
-        typical = float(np.median(costs[:found]))
-        hot, cold = typical * multiple, typical * multiple * _COLD
+        if not typical:
+            costs = np.zeros(1_000)
+            found = sample(self.flat, self.trail, costs)
+            if not found:
+                budget.spend(_STEP * 1_000)
+                budget.tick(1_000)
+                return 0.0
+            typical = float(np.median(costs[:found]))
+        hot, cold = typical * multiple, typical * multiple * coldest
         whole = budget.remaining
         pace = Pace(budget, 10_000)
         stale = 0
@@ -370,11 +395,50 @@ class Searcher:
             now = hot * (cold / hot) ** done
             steps = pace.take()
             made = anneal(self.flat, self.trail, steps, now, now, *mix)
+            self._guess()
             pace.took(steps, max(1, made))
             stale += steps
             self.hand_over(patient=True)
             self._clear_log(half=True)
         return typical
+
+    def _levelled(
+        self, position: int, budget: Budget, part: Budget, multiple: float, mix: tuple[float, float, float]
+    ) -> None:
+        """Walk with all goals as steep as the mildest one at first, and as they are in the end; then descend.
+
+        The walk takes a part of the budget. If it ends above the best answer of this searcher, that stays the best.
+        """
+        goals = self._goals()
+        self.harvest()
+        best, merit, marks = self._best.copy(), self._best_merit, self.trail.best.copy()
+        self.trail.numbers[T_LENGTH] = self.trail.numbers[T_BEST] = 0
+        self.trail.numbers[T_RELAXED] = 1
+        steps = [-1]
+
+        def steepen(done: float, typical: float) -> None:
+            step = int(50 * done)
+            if step != steps[0]:
+                steps[0] = step
+                goals.level(self.flat, max(0.0, 1 - done / _STEEP))
+                appraise(self.flat, self.trail)
+                self.slopes()
+
+        self._walk(part, multiple, mix, steepen, goals.mildest, _CHILLY)
+        goals.level(self.flat, 0.0)
+        self.trail.numbers[T_RELAXED] = self.trail.numbers[T_LENGTH] = 0
+        appraise(self.flat, self.trail)
+        restart(self.flat, self.trail)
+        self._best_merit = math.inf
+        self._greedy(position, budget)
+        self.harvest()
+        self.trail.numbers[T_LENGTH] = self.trail.numbers[T_BEST] = 0
+        if (*self.trail.best[:position], self._best_merit) > (*marks[:position], merit):
+            self._best[:], self.trail.best[:] = best, marks
+            self._best_merit = self.trail.merits[M_BEST] = merit
+
+    def _goals(self) -> Goals:
+        return Goals.of(self.flat, self.trail, *self.flattener.goals[int(self.trail.numbers[T_POSITION])])
 
     def crowded(self) -> bool:
         """Whether limits on amounts forbid a large share of all moves."""

@@ -1,4 +1,4 @@
-"""Which walk is next: how hot it starts, for how long, and whether limits are relaxed."""
+"""Which walk is next: how hot it starts, for how long, and whether limits are relaxed or goals levelled."""
 
 from __future__ import annotations
 
@@ -11,17 +11,27 @@ _SHORT, _LONGER = 0.025, 0.08
 
 @dataclass(frozen=True)
 class Walk:
-    """One walk: how hot it starts, whether limits are relaxed at first, and its share of the time."""
+    """One walk: how hot it starts, its share of the time, and whether limits are relaxed or goals levelled at first."""
 
     multiple: float
-    relaxed: bool
     share: float
+    relaxed: bool = False
+    levelled: bool = False
 
 
 #: Where limits forbid most moves, a relaxed walk finds what others do not. It takes nearly all of the time where that
-#: is many steps for each object; else it starts at this multiple of the best of the short ones. Then others take turns.
-_THOROUGH, _RUSHED = Walk(4.0, True, 0.9), Walk(2.0, True, 0.6)
-_AFTERWARDS = (Walk(0.3, False, 0.2), Walk(2.0, True, 0.25))
+#: is so many steps for each object; else it starts at this multiple of the best of the short ones. Then others take
+#: turns.
+_MANY = 1_000
+_THOROUGH, _RUSHED = Walk(4.0, 0.9, relaxed=True), Walk(2.0, 0.6, relaxed=True)
+_AFTERWARDS = (Walk(0.3, 0.2), Walk(2.0, 0.25, relaxed=True))
+
+#: Walks with levelled goals start at this multiple of what the mildest one costs. Each takes twice as long as the last
+#: one, the first at least the first of these shares of the time, none more than the second, so that greedy search can
+#: follow; and none makes fewer steps for each object.
+_MILD, _FIRST, _MOST, _FEWEST = 0.25, 0.05, 0.85, 60
+#: Where goals are levelled and too little time is left for that.
+_COLD = 0.001
 
 
 @dataclass
@@ -32,33 +42,39 @@ class Walks:
     ----------
     crowded : bool
         Whether bounds forbid so many moves that relaxing them is worth a try.
-    thorough : bool
-        Whether there is time for many steps with each object.
+    uneven : bool
+        Whether some goals are much steeper than others.
+    steps : float
+        How many steps there is time for with each object.
     """
 
     crowded: bool
-    thorough: bool
+    uneven: bool
+    steps: float
     ends: dict[float, float] = field(default_factory=dict)
     number: int = 0
     _first: float = 0.0
 
-    def next(self) -> Walk:
-        """Return the next walk."""
+    def next(self, left: float = 1.0) -> Walk:
+        """Return the next walk, for at most the share of the time that is left."""
         number, at = self.number, self.number - len(_HEATS)
         self.number += 1
-        if self.crowded and self.thorough:
+        if self.crowded and self.steps > _MANY:
             return _AFTERWARDS[number % 2 - 1] if number else _THOROUGH
+        if self.uneven and not self.crowded and self.steps * _MOST > _FEWEST:
+            share = min(max(_FIRST, _FEWEST / self.steps) * 2 ** min(number, 3), _MOST * left)
+            return Walk(_MILD, share, levelled=True) if share * self.steps >= _FEWEST else Walk(_COLD, left)
         if at < 0:
-            return Walk(_HEATS[at], False, _SHORT)
+            return Walk(_HEATS[at], _SHORT)
         best = min(self.ends, key=lambda multiple: self.ends[multiple])
         if at == 0:
             self.ends = {}
             self._first = best
-            return Walk(best, False, _LONGER)
+            return Walk(best, _LONGER)
         if at == 1:
-            return Walk(self._first * _HOTTER, False, _LONGER)
+            return Walk(self._first * _HOTTER, _LONGER)
         if not self.crowded:
-            return Walk(best, False, 1.0)
+            return Walk(best, 1.0)
         if at == 2:
             return replace(_RUSHED, multiple=_RUSHED.multiple * max(best, _HEATS[-1]))
         return _AFTERWARDS[at % 2 - 1]

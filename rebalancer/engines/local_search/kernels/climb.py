@@ -10,7 +10,7 @@ from typing import Any
 
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
-from rebalancer.engines.local_search.kernels.layout import Z_ALIKE, Z_CONTAINERS, Z_OBJECTS, pointers
+from rebalancer.engines.local_search.kernels.layout import C_VALUES, Z_ALIKE, Z_CONTAINERS, Z_OBJECTS, pointers
 from rebalancer.engines.local_search.kernels.propagate import flush
 from rebalancer.engines.local_search.kernels.scan import block, leaving, pair, rotate
 from rebalancer.engines.local_search.kernels.trail import (
@@ -18,6 +18,8 @@ from rebalancer.engines.local_search.kernels.trail import (
     M_NOW,
     NEVER,
     T_BLIND,
+    T_GUESSES,
+    T_HITS,
     T_LENGTH,
     T_REACH,
     back,
@@ -187,6 +189,7 @@ def anneal(
     temperature = hot
     factor = (cold / hot) ** (64.0 / steps) if hot > 0 and cold > 0 else 0.0
     for step in range(steps):
+        guesses = t.numbers[T_GUESSES]
         if step % 64 == 63:
             temperature *= factor
         if full(t, 3):
@@ -234,7 +237,8 @@ def anneal(
             if b == a or _refused(t, pair(f, o, b, allowed), allowed):
                 continue
             go(f, t, o, b)
-        judged(f, t, length, allowed)
+        if judged(f, t, length, allowed):
+            t.numbers[T_HITS] += t.numbers[T_GUESSES] - guesses
     return steps
 
 
@@ -250,7 +254,10 @@ def _refused(t: Any, cost: float, allowed: float) -> bool:
     """Return whether a move is not even tried; now and then one is made to see what it really costs."""
     if cost <= allowed:
         return False
-    return bool(cost >= FORBIDDEN or draw(t, 100) >= t.numbers[T_BLIND])
+    if cost >= FORBIDDEN or draw(t, 100) >= t.numbers[T_BLIND]:
+        return True
+    t.numbers[T_GUESSES] += 1
+    return False
 
 
 @kernel
@@ -320,6 +327,42 @@ def sample(flat: Any, trail: Any, out: Any) -> int:
         if after < NEVER and after > t.merits[M_NOW]:
             out[found] = after - t.merits[M_NOW]
             found += 1
+    return found
+
+
+@kernel
+def effects(flat: Any, trail: Any, columns: Any, out: Any) -> int:
+    """Fill in by how much random moves that no bound forbids change the value of each of some columns of one cell.
+
+    Parameters
+    ----------
+    columns : int64 array
+        Where these columns begin.
+    out : float64 array
+        A row for each move.
+
+    Returns
+    -------
+    int
+        Rows filled in.
+    """
+    f, t = pointers(flat), trail_pointers(trail)
+    found, width = 0, len(columns)
+    for _ in range(20 * len(out)):
+        if found == len(out) or full(t, 1):
+            break
+        o, b = draw(t, f.sizes[Z_OBJECTS]), draw(t, t.numbers[T_REACH])
+        if b == f.place[o] or pair(f, o, b, FORBIDDEN) >= FORBIDDEN:
+            continue
+        for i in range(width):
+            out[found, i] = -f.values[f.columns[columns[i] + C_VALUES]]
+        length = t.numbers[T_LENGTH]
+        go(f, t, o, b)
+        flush(f)
+        for i in range(width):
+            out[found, i] += f.values[f.columns[columns[i] + C_VALUES]]
+        back(f, t, length)
+        found += 1
     return found
 
 

@@ -76,7 +76,7 @@ X_WIDTH = 7
 K_LARGEST_OF, K_SMALLEST_OF, K_PRODUCT, K_RATIO, K_MAX, K_MIN, K_NTH, K_REST = range(8)
 
 #: What is in ``counts``.
-N_BROKEN, N_APPLIED = range(2)
+N_BROKEN, N_APPLIED, N_LEANING = range(3)
 N_WIDTH = 4
 
 #: A row of ``rows``: column, group, first exception and number of exceptions of one membership.
@@ -136,6 +136,7 @@ class Flat(NamedTuple):
     numbers: Any  # trees and sorted rows of specials
     gradient: Any  # float64, by value
     piece_gradient: Any  # float64: what one unit more of each piece is worth, at its beginning
+    lean: Any  # float64, at the beginning of columns of one cell: what a unit is worth beyond what it is (N_LEANING)
     penalty: Any  # float64, at each column's beginning: price of one unit beyond its bounds; infinite: forbidden
     first: Any  # int32, first object of each container (+ unplaced), -1: none
     after: Any  # int32, next object in the same container
@@ -184,6 +185,7 @@ def pointers(f: Flat) -> Flat:
         pointer(f.numbers),
         pointer(f.gradient),
         pointer(f.piece_gradient),
+        pointer(f.lean),
         pointer(f.penalty),
         pointer(f.first),
         pointer(f.after),

@@ -43,6 +43,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     L_JUMP,
     L_RATE,
     L_WIDTH,
+    N_LEANING,
     P_COEF,
     P_COEF_WORD,
     P_SINGLE,
@@ -69,6 +70,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_COLUMNS,
     Z_LANES,
     Z_POSITIONS,
+    Z_SINGLES,
     Z_VALUES,
     pointers,
 )
@@ -131,6 +133,9 @@ def compute(flat: Any, worth: Any) -> None:
         f.gradient[i] = 0.0
     for position in range(f.sizes[Z_POSITIONS]):
         f.gradient[f.columns[f.objectives[position] + C_VALUES]] += worth[position]
+    if f.counts[N_LEANING]:
+        for i in range(f.sizes[Z_SINGLES]):
+            f.gradient[f.columns[f.singles[i] + C_VALUES]] += f.lean[f.singles[i]]
     for k in range((f.sizes[Z_COLUMNS] - 1) * C_WIDTH, -1, -C_WIDTH):
         first, last = f.columns[k + C_PIECE], f.columns[k + C_PIECE_END]
         for p in range(first, last, P_WIDTH):

@@ -11,18 +11,22 @@ from rebalancer.engines.local_search.kernels.lanes import fill_lanes
 from rebalancer.engines.local_search.kernels.layout import (
     C_HIGH,
     C_LOW,
+    C_VALUES,
     C_WIDTH,
     N_BROKEN,
+    N_LEANING,
     Z_COLUMNS,
     Z_OBJECTS,
     Z_POSITIONS,
+    Z_SINGLES,
     pointers,
 )
 from rebalancer.engines.local_search.kernels.propagate import fine, flush, integer, shift
 
 #: What is in ``numbers``.
 T_LENGTH, T_BEST, T_ROOM, T_POSITION, T_TRIED, T_KEPT, T_REFUSED, T_REACH, T_RELAXED, T_BLIND = range(10)
-T_WIDTH = 10
+T_GUESSES, T_HITS = 10, 11
+T_WIDTH = 12
 #: What is in ``merits``: of where the searcher stands, and of the best that it has seen.
 M_NOW, M_BEST = range(2)
 
@@ -131,6 +135,11 @@ def merit(f: Any, t: Any) -> float:
     for position in range(f.sizes[Z_POSITIONS]):
         if t.worth[position] != 0.0:
             total += t.worth[position] * fine(f, position)
+    if f.counts[N_LEANING]:
+        for i in range(f.sizes[Z_SINGLES]):
+            k = f.singles[i]
+            if f.lean[k] != 0.0:
+                total += f.lean[k] * f.values[f.columns[k + C_VALUES]]
     return total
 
 

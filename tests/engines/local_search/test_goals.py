@@ -1,0 +1,174 @@
+"""Levelled goals: what an objective adds up, how steep each part is, and walks with all of it equally steep."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from rebalancer import CapacitySpec, MinimizeMovementSpec, Rebalancer
+from rebalancer.engines.base import Request
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.goals import Goals
+from rebalancer.engines.local_search.kernels.climb import effects
+from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
+from rebalancer.engines.local_search.kernels.layout import C_VALUES, N_LEANING
+from rebalancer.engines.local_search.kernels.propagate import move, objective
+from rebalancer.engines.local_search.kernels.slopes import compute
+from rebalancer.engines.local_search.kernels.trail import M_NOW, T_BLIND, T_GUESSES, T_HITS, appraise, restart
+from rebalancer.engines.local_search.search import Searcher
+from rebalancer.engines.local_search.walks import Walks
+from rebalancer.model import Model
+from tests.engines.local_search.test_scan import pair_cost
+
+
+def fleet(tasks: int = 60, hosts: int = 7) -> Model:
+    """Tasks with two resources: goals above some use of each, and one of moving little, which is far milder."""
+    rng = random.Random(5)
+    solver = Rebalancer("task", "host")
+    names = [f"h{number}" for number in range(hosts)]
+    solver.set_assignment({name: [f"t{n}" for n in range(tasks) if n % hosts == at] for at, name in enumerate(names)})
+    for name in ("cpu", "memory"):
+        solver.add_object_dimension(name, {f"t{n}": rng.randrange(1, 50) for n in range(tasks)})
+        solver.add_container_dimension(name, {host: 48 * tasks // hosts + rng.randrange(90) for host in names})
+        solver.add_constraint(CapacitySpec(scope="host", dimension=name), policy="HARD")
+    solver.add_goal(CapacitySpec(scope="host", dimension="cpu", limit=0.5))
+    solver.add_goal(CapacitySpec(scope="host", dimension="memory", limit=0.45), weight=3)
+    solver.add_goal(MinimizeMovementSpec(scope="host", dimension="memory"), weight=0.1)
+    return solver.model
+
+
+def searcher_of(model: Model) -> Searcher:
+    searcher = Searcher(model, Incumbent.of(model, Request(time_limit=10.0)), 3)
+    searcher.turn_to(0)
+    return searcher
+
+
+def read(searcher: Searcher, goals: Goals) -> np.ndarray:
+    return np.array(searcher.flat.values[searcher.flat.columns[goals.columns + C_VALUES]], float)
+
+
+def test_goals_are_what_the_objective_adds_up() -> None:
+    searcher = searcher_of(fleet())
+    goals = searcher._goals()
+    assert len(goals.columns) == 3
+    rng = np.random.default_rng(1)
+    value, before = objective(searcher.flat, 0)[1], read(searcher, goals)
+    for _ in range(200):
+        move(searcher.flat, int(rng.integers(60)), int(rng.integers(7)))
+        after, now = objective(searcher.flat, 0)[1], read(searcher, goals)
+        assert after - value == pytest.approx(float((goals.worth * (now - before)).sum()), rel=1e-6, abs=1e-6)
+        value, before = after, now
+
+
+def test_steepness_is_what_typical_moves_cost() -> None:
+    searcher = searcher_of(fleet())
+    goals, flat = searcher._goals(), searcher.flat
+    changes = []
+    for o in range(60):
+        home = int(flat.place[o])
+        for b in range(7):
+            if b != home and pair_cost(flat, o, b) < FORBIDDEN:
+                before = read(searcher, goals)
+                move(flat, o, b)
+                changes.append(np.abs(goals.worth * (read(searcher, goals) - before)))
+                move(flat, o, home)
+    table = np.array(changes)
+    typical = table.sum(axis=0) / (table > 0).sum(axis=0)
+    assert goals.steepness == pytest.approx(typical, rel=0.25)
+    assert goals.mildest == goals.steepness.min()
+    assert goals.differ == (typical.max() > 3 * typical.min())
+
+
+@pytest.mark.parametrize("share", [1.0, 0.4])
+def test_what_leans_is_ranked_and_judged_alike(share: float) -> None:
+    searcher = searcher_of(fleet())
+    flat, trail = searcher.flat, searcher.trail
+    goals = searcher._goals()
+    goals.level(flat, share)
+    factors = 1 + flat.lean[goals.columns] / goals.worth
+    expected = np.where(goals.steepness > 0, (goals.mildest / np.maximum(goals.steepness, 1e-9)) ** share, 1.0)
+    assert factors == pytest.approx(expected)
+    worth = trail.worth.copy()
+    rng = np.random.default_rng(2)
+    seen = 0
+    for _ in range(300):
+        o, b = int(rng.integers(60)), int(rng.integers(7))
+        compute(flat, worth)
+        appraise(flat, trail)
+        cost, merit, before = pair_cost(flat, o, b), float(trail.merits[M_NOW]), read(searcher, goals)
+        if b == flat.place[o] or cost >= FORBIDDEN:
+            continue
+        move(flat, o, b)
+        appraise(flat, trail)
+        changed = float((goals.worth * factors * (read(searcher, goals) - before)).sum())
+        assert float(trail.merits[M_NOW]) - merit == pytest.approx(changed, rel=1e-6, abs=1e-3)
+        assert cost == pytest.approx(changed, rel=1e-6, abs=1e-3)
+        seen += 1
+    assert seen > 50
+
+
+def test_goals_that_are_no_longer_levelled_are_what_they_were() -> None:
+    searcher = searcher_of(fleet())
+    goals = searcher._goals()
+    before = float(searcher.trail.merits[M_NOW])
+    goals.level(searcher.flat, 1.0)
+    assert appraise(searcher.flat, searcher.trail) < before
+    goals.level(searcher.flat, 0.0)
+    assert searcher.flat.counts[N_LEANING] == 0
+    assert appraise(searcher.flat, searcher.trail) == before
+
+
+def test_effects_leave_nothing_behind() -> None:
+    searcher = searcher_of(fleet())
+    goals = searcher._goals()
+    values, place = searcher.flat.values.copy(), searcher.flat.place.copy()
+    changes = np.zeros((100, len(goals.columns)))
+    assert effects(searcher.flat, searcher.trail, goals.columns, changes) == 100
+    assert (changes != 0).any(axis=0).all()
+    assert (searcher.flat.values == values).all()
+    assert (searcher.flat.place == place).all()
+
+
+def test_a_levelled_walk_keeps_the_best_answer() -> None:
+    """From an optimum, however far a walk goes from it."""
+    model = fleet()
+    searcher = searcher_of(model)
+    budget = searcher.incumbent.budget
+    searcher._greedy(0, budget.part(0.5))
+    searcher._walk(budget.part(0.5), 0.01, (0.3, 0.3, 0.3))
+    searcher.rest()
+    best, merit = searcher.flat.place.copy(), searcher.merit
+    searcher._levelled(0, budget.part(0.0), budget.part(0.05), 0.25, (0.3, 0.3, 0.3))
+    searcher.rest()
+    assert searcher.merit <= merit
+    if searcher.merit == merit:
+        assert (searcher.flat.place == best).all()
+    assert searcher.flat.counts[N_LEANING] == 0
+    searcher.hand_over()
+    score = model.evaluate(searcher.incumbent.best)
+    assert score.feasible
+    assert searcher.incumbent.integers == score.integers
+
+
+def test_walks_double_while_there_is_time() -> None:
+    walks = Walks(crowded=False, uneven=True, steps=10_000)
+    assert [walks.next(1.0).share for _ in range(5)] == [0.05, 0.1, 0.2, 0.4, 0.4]
+    assert walks.next(0.1).share == pytest.approx(0.085)
+    assert not walks.next(0.005).levelled  # fewer than 60 steps for each object
+    one = Walks(crowded=False, uneven=True, steps=100).next(1.0)
+    assert (one.levelled, one.share) == (True, 0.6)
+    for other in (Walks(False, True, 50), Walks(False, False, 10_000), Walks(True, True, 10_000)):
+        assert not other.next(1.0).levelled
+
+
+@pytest.mark.parametrize(("hits", "share"), [(0, 10), (30, 20), (300, 20)])
+def test_moves_against_their_slopes_are_tried_where_that_pays(hits: int, share: int) -> None:
+    searcher = searcher_of(fleet())
+    numbers = searcher.trail.numbers
+    numbers[T_BLIND], numbers[T_GUESSES], numbers[T_HITS] = 20, 1_000, hits
+    searcher._guess()
+    assert numbers[T_BLIND] == share
+    assert numbers[T_GUESSES] == numbers[T_HITS] == 0
+    restart(searcher.flat, searcher.trail)
