@@ -207,8 +207,7 @@ class Searcher:
         self.trail.worth[:] = 0.0
         self.trail.worth[position] = 1.0
         appraise(self.flat, self.trail)
-        restart(self.flat, self.trail)
-        self.slopes()
+        self._start_here()
 
     def slopes(self) -> None:
         """Take fresh slopes where the searcher stands. Earlier positions pull as well, so that they are not lost."""
@@ -510,8 +509,14 @@ class Searcher:
         if found.integers < mine:
             containers = self._containers
             follow(self.flat, np.where(found.assignment < 0, containers, found.assignment).astype(np.int32))
-            restart(self.flat, self.trail)
-            self.slopes()
+            self._start_here()
+
+    def _start_here(self) -> None:
+        """Take where it stands as its best answer, whatever that was worth: for another position, say."""
+        restart(self.flat, self.trail)
+        self._best_merit = math.inf
+        self.harvest()
+        self.slopes()
 
     # -- answers ----------------------------------------------------------------------------------------------------
 

@@ -172,3 +172,15 @@ def test_moves_against_their_slopes_are_tried_where_that_pays(hits: int, share: 
     assert numbers[T_BLIND] == share
     assert numbers[T_GUESSES] == numbers[T_HITS] == 0
     restart(searcher.flat, searcher.trail)
+
+
+def test_each_position_begins_with_a_merit_of_its_own() -> None:
+    """What an answer was worth for one position says nothing of another: an old merit would hide every answer."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"a": ["t0", "t1", "t2"], "b": []})
+    solver.add_goal(MinimizeMovementSpec(scope="host"), tuple_pos=0)
+    solver.add_goal(CapacitySpec(scope="host", dimension="task_count", limit=0.0), weight=9, tuple_pos=1)
+    searcher = searcher_of(solver.model)
+    assert searcher._best_merit == 0
+    searcher.turn_to(1)
+    assert searcher._best_merit == searcher.merit > 0
