@@ -33,11 +33,10 @@ LOCAL_SEARCH = "rebalancer.engines.local_search.search:improve"
 SEARCHERS = (LOCAL_SEARCH, "rebalancer.engines.neighbourhood.engine:improve")
 #: Up to this many pairs of object and container CP-SAT may close the gap of the whole problem …
 _CLOSABLE = 100_000
-#: … and from this many on its hint is worth some seconds of the searchers, at most this share of the time, and from the
-#: next number on a few more; with very many it rarely closes the gap, and the searchers get most of the time.
-_SEEDED, _SEEDING, _SEEDING_SHARE = 2_000, 8.0, 0.3
-_MIDDLE, _MIDDLE_SEEDING = 5_000, 15.0
-_HARD, _HARD_SEEDING, _HARD_SHARE = 20_000, 120.0, 0.7
+#: … and from the first number on its hint is worth some seconds of the searchers; above the second it rarely closes the
+#: gap. Up to so many pairs the searchers get so many seconds, and at most this share of the time.
+_SEEDED, _HARD = 2_000, 20_000
+_SEEDING = ((5_000, 8.0, 0.3), (_HARD, 15.0, 0.3), (float("inf"), 120.0, 0.7))
 #: Up to this many pairs, some search tells whether containers are crowded, in this share of the time. Where they are,
 #: and more than this share of an objective is still open, nobody closes the gap of many pairs, and two local searches
 #: side by side find more than one beside another engine; that one comes back for the end.
@@ -70,10 +69,8 @@ class AutoEngine:
             together(team[:1] * request.workers, incumbent, most, request)
         elif fits(incumbent) and (pairs <= _CLOSABLE or incumbent.found is None):
             if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
-                seconds, share_of_time = (_SEEDING, _SEEDING_SHARE) if pairs <= _HARD else (_HARD_SEEDING, _HARD_SHARE)
-                if _MIDDLE < pairs <= _HARD:
-                    seconds = _MIDDLE_SEEDING
-                share = incumbent.budget.part(min(seconds, share_of_time * incumbent.budget.remaining))
+                seconds, part = next((seconds, part) for limit, seconds, part in _SEEDING if pairs <= limit)
+                share = incumbent.budget.part(min(seconds, part * incumbent.budget.remaining))
                 together(searchers(share), incumbent, share, request)
                 return CpsatEngine().conclude(incumbent, seeded=True)
             return CpsatEngine().conclude(incumbent)

@@ -322,7 +322,7 @@ class Flattener:
         self._except_weight = np.concatenate(weight) if weight else np.zeros(0, np.int64)
 
     def _list_heads(self) -> None:
-        """Find the single cells that objectives add up rounded, to know what is lost by that."""
+        """Find the single cells that objectives add up: the goals, and what is lost where one is rounded."""
         head, weight = [], []
         #: By tuple position: the columns of one cell that it adds up, and what a unit of each is worth.
         self.goals: list[tuple[IntArray, NDArray[np.float64]]] = []

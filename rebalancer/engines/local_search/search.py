@@ -80,6 +80,8 @@ _COLD = 0.003
 _WIDER, _NARROW, _PRICE, _URGENT, _TIGHT = 0.1, 0.6, 20.0, 30.0, 0.6
 #: Goals that are levelled are as steep as they are from this share of a walk on, and it ends at this share of its heat.
 _STEEP, _CHILLY = 0.95, 0.03
+#: So many times limits or goals change during a walk.
+_FIFTIETHS = 50
 #: Rounds of mending what a relaxed walk leaves beyond its limits, steps of each, and how warm they are.
 _MENDING, _MENDING_STEPS, _WARM = 20, 100_000, 0.02
 #: Shares of exchanges, returns home and ejections that walks take in turn.
@@ -369,7 +371,8 @@ class Searcher:
     ) -> float:
         """Cool down over a budget; return the typical cost.
 
-        ``between`` is told the share done and the typical cost from time to time.
+        ``between`` is told the share done and the typical cost at each fiftieth of the way; ``typical`` is what the
+        temperature is measured by, where that is not what random moves cost.
         """
         self.slopes()
         if not typical:
@@ -383,13 +386,14 @@ class Searcher:
         hot, cold = typical * multiple, typical * multiple * coldest
         whole = budget.remaining
         pace = Pace(budget, 10_000)
-        stale = 0
+        stale, step = 0, -1
         while not budget.over:
             if stale > self._fresh:
                 self.slopes()
                 stale = 0
             done = min(1.0, 1 - budget.remaining / whole) if math.isfinite(whole) else 0.5
-            if between is not None:
+            if between is not None and step != int(_FIFTIETHS * done):
+                step = int(_FIFTIETHS * done)
                 between(done, typical)
             now = hot * (cold / hot) ** done
             steps = pace.take()
@@ -413,15 +417,11 @@ class Searcher:
         best, merit, marks = self._best.copy(), self._best_merit, self.trail.best.copy()
         self.trail.numbers[T_LENGTH] = self.trail.numbers[T_BEST] = 0
         self.trail.numbers[T_RELAXED] = 1
-        steps = [-1]
 
         def steepen(done: float, typical: float) -> None:
-            step = int(50 * done)
-            if step != steps[0]:
-                steps[0] = step
-                goals.level(self.flat, max(0.0, 1 - done / _STEEP))
-                appraise(self.flat, self.trail)
-                self.slopes()
+            goals.level(self.flat, max(0.0, 1 - done / _STEEP))
+            appraise(self.flat, self.trail)
+            self.slopes()
 
         self._walk(part, multiple, mix, steepen, goals.mildest, _CHILLY)
         goals.level(self.flat, 0.0)
@@ -450,13 +450,8 @@ class Searcher:
         self.harvest()
         self.trail.numbers[T_LENGTH] = self.trail.numbers[T_BEST] = 0
         self.trail.numbers[T_RELAXED] = 1
-        steps = [-1]
 
         def narrow(done: float, typical: float) -> None:
-            step = int(50 * done)
-            if step == steps[0]:
-                return
-            steps[0] = step
             self._limits.widen(self.flat, _WIDER * max(0.0, 1 - done / _NARROW))
             urgency = 1 + _URGENT * max(0.0, done - _NARROW) / (1 - _NARROW)
             self._limits.price(self.flat, _PRICE * typical * urgency)

@@ -16,7 +16,7 @@ from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import C_VALUES, N_LEANING
 from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.engines.local_search.kernels.slopes import compute
-from rebalancer.engines.local_search.kernels.trail import M_NOW, T_BLIND, T_GUESSES, T_HITS, appraise, restart
+from rebalancer.engines.local_search.kernels.trail import M_NOW, T_BLIND, T_GUESSES, T_HITS, appraise
 from rebalancer.engines.local_search.search import Searcher
 from rebalancer.engines.local_search.walks import Walks
 from rebalancer.model import Model
@@ -171,7 +171,6 @@ def test_moves_against_their_slopes_are_tried_where_that_pays(hits: int, share: 
     searcher._guess()
     assert numbers[T_BLIND] == share
     assert numbers[T_GUESSES] == numbers[T_HITS] == 0
-    restart(searcher.flat, searcher.trail)
 
 
 def test_each_position_begins_with_a_merit_of_its_own() -> None:
