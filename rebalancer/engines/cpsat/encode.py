@@ -55,12 +55,15 @@ class Auxiliary:
         Cell of each variable.
     what : {"value", "positive", "x"}
         The variables are the cells' integers, or 1 where these are positive, or the x that a `Map` maps.
+    unit : int64 array, optional
+        The variables count these, rounded up: 1 where nothing is said.
     """
 
     first: int
     cells: Cells
     key: IntArray
     what: str = "value"
+    unit: IntArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +116,8 @@ class Encoding:
             else:
                 grid = evaluate_cells(values, cells).integers
             integers = grid.at(auxiliary.key // cells.items, auxiliary.key % cells.items)
+            if auxiliary.unit is not None:
+                integers = -(-integers // auxiliary.unit)
             known[auxiliary.first : auxiliary.first + len(integers)] = True
             hint[auxiliary.first : auxiliary.first + len(integers)] = (
                 integers > 0 if auxiliary.what == "positive" else integers
@@ -164,12 +169,20 @@ class Encoder:
 
     # -- variables --------------------------------------------------------------------------------------------------
 
-    def new(self, cells: Cells, key: IntArray, low: IntArray, high: IntArray, what: str = "value") -> IntArray:
-        """Return new variables that stand for cells; ``what`` as in `Auxiliary`."""
+    def new(
+        self,
+        cells: Cells,
+        key: IntArray,
+        low: IntArray,
+        high: IntArray,
+        what: str = "value",
+        unit: IntArray | None = None,
+    ) -> IntArray:
+        """Return new variables that stand for cells; ``what`` and ``unit`` as in `Auxiliary`."""
         variables = self.algebra.new_variables(low, high)
         self.bulk.add_integers(low, high)
         if len(key):
-            self.out.auxiliaries.append(Auxiliary(int(variables[0]), cells, key, what))
+            self.out.auxiliaries.append(Auxiliary(int(variables[0]), cells, key, what, unit))
         return variables
 
     def plain(self, low: IntArray, high: IntArray) -> IntArray:
@@ -262,32 +275,43 @@ class Encoder:
         }[cells.function](cells, x, const)
 
     def _hinge(self, cells: Map, x: Rows, const: Grid) -> Rows:
+        """Hinges in the steps of their rows: with the finest of units CP-SAT finds no cuts.
+
+        x takes only the values ``step · y + offset``. With its smallest positive one ``first``, and n = max(0, the
+        number of such values up to x), it is ``max(0, x) = step · n - (step - first) · [n > 0]``.
+        """
         never, always = x.high <= 0, x.low >= 0
         const = with_values(const, x.key[never], np.zeros(int(never.sum()), np.int64))
         const = with_values(const, x.key[always & ~never], x.const_at_key[always & ~never])
-        bent = np.flatnonzero(~never & ~always)
-        part = _take(x, bent)
-        key, offset = part.key, part.const_at_key
-        variables = self.new(cells, key, np.zeros(len(key), np.int64), part.high)
-        side = self.sides[cells.index]
-        ones, infinite = np.ones(len(key), np.int64), np.full(len(key), INFINITE)
-        if side & BELOW:
-            self.bulk.linear(part, -infinite, -offset, extra=variables, factor=-ones)
-        if side & ABOVE:
-            above = self.new(cells, key, np.zeros(len(key), np.int64), ones, "positive")
-            self.bulk.linear(part, -offset, infinite, above, variables, -ones)
-            self.bulk.linear(part, -infinite, -offset, -above - 1)
-            self.bulk.linear(
-                single_rows((part.groups, part.items), key, variables, part.const, part.low, part.high),
-                -infinite,
-                0 * ones,
-                -above - 1,
-            )
-        const = with_values(const, key, np.zeros(len(key), np.int64))
-        single = single_rows(
-            (cells.groups, cells.items), key, variables, const, np.zeros(len(key), np.int64), part.high
+        part = _take(x, np.flatnonzero(~never & ~always))
+        key, offset, step = part.key, part.const_at_key, _steps(part)
+        first = (offset - 1) % step + 1
+        part = replace(part, coef=part.coef // np.repeat(step, part.lengths))
+        none = (first - offset) // step - 1  # what the terms of the row, in steps, come to where n = 0
+        zeros, ones, infinite = np.zeros(len(key), np.int64), np.ones(len(key), np.int64), np.full(len(key), INFINITE)
+        count = self.new(cells, key, zeros, np.maximum(0, (part.high - first) // step + 1), unit=step)
+        asked_below, asked_above = self.asked(cells)
+        short = np.arange(len(key)) if asked_above else np.flatnonzero(first < step)
+        above = self.new(cells, key[short], zeros[short], ones[short], "positive")
+        for positive, counted in zip(above.tolist(), count[short].tolist(), strict=True):
+            self.bulk.linear_of(np.array([counted, positive]), np.array([1, -1]), 0, INFINITE)
+        if asked_below:
+            self.bulk.linear(part, -infinite, none, extra=count, factor=-ones)
+        if asked_above:
+            self.bulk.linear(part, none, infinite, above, count, -ones)
+            self.bulk.linear(part, -infinite, none, -above - 1)
+            single = single_rows((part.groups, part.items), key, count, part.const, zeros, part.high)
+            self.bulk.linear(single, -infinite, zeros, -above - 1)
+        hinges = self.algebra.collect(
+            cells.groups,
+            cells.items,
+            np.concatenate([key, key[short]]),
+            np.concatenate([count, above]),
+            np.concatenate([step, (first - step)[short]]),
+            with_values(const, key, zeros),
         )
-        return _merge(single, _take(x, np.flatnonzero(always & ~never)))
+        low = np.maximum(hinges.low, 0)
+        return _merge(replace(hinges, low=low), _take(x, np.flatnonzero(always & ~never)))
 
     def _step(self, cells: Map, x: Rows, const: Grid) -> Rows:
         decided = (x.high <= 0) | (x.low > 0)
@@ -335,7 +359,7 @@ class Encoder:
         """
         if not len(x.key):
             return
-        step = np.gcd.reduceat(np.abs(x.coef), x.start[:-1])
+        step = _steps(x)
         first = x.low + (x.const_at_key - x.low) % step  # a row is its constant and multiples of its step
         further = (x.high - first) // step
         for row in np.flatnonzero(further < np.minimum(_FEW_VALUES, width)).tolist():
@@ -512,6 +536,11 @@ def _take(rows: Rows, picked: IntArray) -> Rows:
         rows.low[picked],
         rows.high[picked],
     )
+
+
+def _steps(rows: Rows) -> IntArray:
+    """Return what the values of each row differ by multiples of."""
+    return np.gcd.reduceat(np.abs(rows.coef), rows.start[:-1]) if len(rows.key) else np.empty(0, np.int64)
 
 
 def _merge(one: Rows, other: Rows) -> Rows:

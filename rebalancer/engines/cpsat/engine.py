@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,18 +34,24 @@ _TIE_BREAK_SHARE = 0.2
 #: most this share of the time; with more than the second, where the whole has little hope, for most of it.
 _SMALL, _IMPROVING_SHARE = 1_000, 0.5
 _LARGE, _LARGE_SHARE = 40_000, 0.8
-#: Where other searchers have been there before, models between these two are improved for a shorter share.
-_MIDDLE, _SEEDED_SHARE = 5_000, 0.3
+#: The share where other searchers have been there before: little, as CP-SAT needs its time for cuts and proofs.
+_SEEDED_SHARE = 0.02
 #: Seconds that compiling takes per pair of object and container: where that is half of the time, there are only parts.
 _SECONDS_PER_PAIR = 5e-6
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
+#: Where an answer is known, those of CP-SAT's searches are left out that look for a first one. With two workers one
+#: proves, and the other one improves part by part; the first is the one with all cuts, up to so many placements.
+_IMPROVING: dict[str, Any] = {"num_violation_ls": 0, "use_feasibility_pump": False}
+_ALL_CUTS: dict[str, Any] = {"subsolvers": ("max_lp",)}
 #: Seconds of searching the whole for a proof to the last integer; then one that is closed but for rounding will do.
 _EXACTLY = 2.0
-#: After so many seconds, and half of a turn, in which neither bound nor answer has moved, answers just above the bound
-#: are asked for; seconds of the first such question, how much longer the next one is where there was no reply, and the
-#: share of the time that one question may take.
-_STALLED, _QUESTION, _LONGER, _QUESTION_SHARE = 4.0, 2.0, 1.5, 0.25
+#: After so many seconds, half of a turn, and this share of what is left, in which neither bound nor answer has moved,
+#: the parts have a turn of that share, and answers just above the bound are asked for; so many times.
+_STALLED, _STALLED_SHARE, _STALLS = 4.0, 0.3, 2
+#: Seconds of the first such question, how much longer the next one is where there was no reply, and the share of the
+#: time that one question may take.
+_QUESTION, _LONGER, _QUESTION_SHARE = 2.0, 1.5, 0.25
 #: Rounds without gain after which improving part by part gives up, and the whole model is tried.
 _PATIENCE = 40
 
@@ -171,18 +178,15 @@ class CpsatEngine:
         rows = encoding.objectives[position]
         constant = _constant(rows)
         bound: int | None = max(int(rows.low[0]) if len(rows.key) else constant, search.bounds[position] or -INFINITE)
-        if encoding.literals.count > _SMALL:
-            share = _LARGE_SHARE if encoding.literals.count > _LARGE else _IMPROVING_SHARE
-            if seeded and _MIDDLE < encoding.literals.count <= _LARGE:
-                share = _SEEDED_SHARE
-            search.turn_to(position)
-            if not search.enough(position, bound):
-                part = budget.part(budget.remaining * share)
-                Neighbourhoods(search, search.request).improve(position, part, bound, _PATIENCE)
+        parts = Neighbourhoods(search, search.request) if encoding.literals.count > _SMALL else None
+        search.turn_to(position)
+        if parts is not None and not search.enough(position, bound):
+            share = _LARGE_SHARE if encoding.literals.count > _LARGE else _SEEDED_SHARE if seeded else _IMPROVING_SHARE
+            parts.improve(position, budget.part(budget.remaining * share), bound, _PATIENCE)
         search.turn_to(position)
         search.news.tell(position, None, bound if earlier_proven else None)
         if len(rows.key):
-            bound = self._search_whole(search, encoding, position, budget, bound, earlier_proven)
+            bound = self._search_whole(search, encoding, position, budget, bound, earlier_proven, parts)
         if earlier_proven:
             search.raise_bound(position, bound)
         search.news.tell(position, search.integers[position])
@@ -204,14 +208,21 @@ class CpsatEngine:
         budget: Budget,
         bound: int | None,
         earlier_proven: bool,
+        parts: Neighbourhoods | None,
     ) -> int | None:
-        """Let CP-SAT minimise a position over all candidates; return the proven bound, None where there is none."""
+        """Let CP-SAT minimise a position over all candidates; return the proven bound, None where there is none.
+
+        Where it stalls it goes on with answers that ``parts`` may find meanwhile.
+        """
         problem = search.model.problem
         constant = _constant(encoding.objectives[position])
         target = search.model.tuple_positions[position].objective
         slack = int(target.error / target.unit)
-        value, low, exactly, first = search.integers[position], bound, False, True
+        value, low, exactly, stalls = search.integers[position], bound, False, 0
         turn, moved = budget, 0.0
+        two = search.request.workers == 2 and not budget.deterministic
+        with_cuts = two and encoding.literals.count <= _LARGE
+        parameters = _IMPROVING | _ALL_CUTS if with_cuts else _IMPROVING
 
         def on_bound(proven: float) -> None:
             nonlocal low, moved
@@ -225,7 +236,9 @@ class CpsatEngine:
             return not exactly and turn.seconds > _EXACTLY and low is not None and value - low <= slack
 
         def enough() -> bool:
-            stalled = first and not encoding.squares and turn.seconds - moved > max(_STALLED, turn.seconds / 2)
+            left = turn.remaining if np.isfinite(turn.remaining) else 0.0
+            patience = max(_STALLED, turn.seconds / 2, _STALLED_SHARE * left)
+            stalled = stalls < _STALLS and not encoding.squares and turn.seconds - moved > patience
             return stalled or closed()
 
         def on_solution(objective: float) -> None:
@@ -244,11 +257,13 @@ class CpsatEngine:
             left = budget.remaining
             if encoding.squares:
                 left = max(2.0, left / 3)
-            elif first and budget.deterministic:  # how CP-SAT fares is known when it is done, there
+            elif stalls < _STALLS and budget.deterministic:  # how CP-SAT fares is known when it is done, there
                 left = max(_STALLED, left / 2)
             turn, moved = budget.part(left), 0.0
             unit = self._aim(search, encoding, position, bound)
-            outcome = solve(encoding.bulk, search.request, turn, on_solution, on_bound, enough, **_rounds(turn))
+            outcome = solve(
+                encoding.bulk, search.request, turn, on_solution, on_bound, enough, **_rounds(turn), **parameters
+            )
             budget.tick(max(1, round(turn.worked / DETERMINISTIC_SECOND / _ROUND)))
             if outcome.status == "INFEASIBLE":
                 _log.warning("CP-SAT called position %d infeasible although an answer is known: no bound", position)
@@ -265,14 +280,16 @@ class CpsatEngine:
                 exactly = True
             elif not encoding.squares and outcome.status == "OPTIMAL":
                 break
-            elif first and not encoding.squares and bound is not None:
+            elif stalls < _STALLS and not encoding.squares and bound is not None:
+                if parts is not None:
+                    parts.improve(position, budget.part(budget.remaining * _STALLED_SHARE), bound, _PATIENCE)
                 bound = self._rule_out(search, encoding, position, budget, bound)
                 low, value = bound, search.integers[position]
                 if self._closed(search, position, bound):
                     break
             elif not encoding.squares and search.integers == before:
                 break
-            first = False
+            stalls += 1
         return bound
 
     def _rule_out(self, search: Incumbent, encoding: Encoding, position: int, budget: Budget, bound: int) -> int:

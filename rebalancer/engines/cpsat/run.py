@@ -79,7 +79,10 @@ def solve(
 
     solver = cp_model.CpSolver()
     for name, value in (_settings(request, budget) | parameters).items():
-        setattr(solver.parameters, name, value)
+        if isinstance(value, tuple):
+            getattr(solver.parameters, name).extend(value)
+        else:
+            setattr(solver.parameters, name, value)
     bounded = threading.Event()
 
     def note_bound(bound: float) -> None:

@@ -27,3 +27,20 @@ def test_quotients_of_few_numbers_have_no_other_values(fine: Fraction) -> None:
     places = [np.array([0] * stay + [1] * (3 - stay), np.int32) for stay in range(4)]
     values = [evaluate_cells(CellValues(model.problem, place), raised).integers.dense()[0, 0] for place in places]
     assert list(encoding.bulk.proto.variables[first].domain) == np.repeat(sorted(values), 2).tolist()
+
+
+@pytest.mark.parametrize("over", [Fraction(1, 3), Fraction(7, 5), Fraction(2)])
+def test_hinges_count_in_the_steps_of_their_rows(over: Fraction) -> None:
+    """What is over a threshold grows object by object, however fine the unit: nothing else need be said to CP-SAT."""
+    fine = Fraction(999999937, 2**31 - 1)
+    world = ProblemBuilder("task", "host")
+    world.set_assignment({"h0": ["a", "b", "c"], "h1": []})
+    builder = ModelBuilder(world.build())
+    hinge = builder.hinge(builder.linear([(builder.amount("host"), fine)], -over * fine))
+    model = assemble(builder, [GoalCells("goal", "any", Fraction(1), 0, builder.total(hinge))], [])
+    encoding = encode(model, all_candidates(model), CellValues(model.problem, model.problem.initial))
+    linear = [constraint.linear for constraint in encoding.bulk.proto.constraints if constraint.has_linear()]
+    placed = [row for row in linear if min(row.vars) < encoding.literals.count]
+    assert {abs(coef) for row in placed for coef in row.coeffs} == {1}
+    counts = [auxiliary for auxiliary in encoding.auxiliaries if auxiliary.unit is not None]
+    assert [list(encoding.bulk.proto.variables[one.first].domain) for one in counts] == [[0, 3 - over.__floor__()]]
