@@ -293,15 +293,14 @@ class Encoder:
         asked_below, asked_above = self.asked(cells)
         short = np.arange(len(key)) if asked_above else np.flatnonzero(first < step)
         above = self.new(cells, key[short], zeros[short], ones[short], "positive")
-        for positive, counted in zip(above.tolist(), count[short].tolist(), strict=True):
-            self.bulk.linear_of(np.array([counted, positive]), np.array([1, -1]), 0, INFINITE)
+        counts = single_rows((x.groups, x.items), key[short], count[short], x.const, zeros[short], infinite[short])
+        self.bulk.linear(counts, zeros[short], infinite[short], extra=above, factor=-ones[short])
         if asked_below:
             self.bulk.linear(part, -infinite, none, extra=count, factor=-ones)
         if asked_above:
             self.bulk.linear(part, none, infinite, above, count, -ones)
             self.bulk.linear(part, -infinite, none, -above - 1)
-            single = single_rows((part.groups, part.items), key, count, part.const, zeros, part.high)
-            self.bulk.linear(single, -infinite, zeros, -above - 1)
+            self.bulk.linear(counts, -infinite, zeros, -above - 1)
         hinges = self.algebra.collect(
             cells.groups,
             cells.items,
