@@ -34,8 +34,6 @@ _TIE_BREAK_SHARE = 0.2
 #: most this share of the time; with more than the second, where the whole has little hope, for most of it.
 _SMALL, _IMPROVING_SHARE = 1_000, 0.5
 _LARGE, _LARGE_SHARE = 40_000, 0.8
-#: The share where other searchers have been there before: little, as CP-SAT needs its time for cuts and proofs.
-_SEEDED_SHARE = 0.02
 #: Seconds that compiling takes per pair of object and container: where that is half of the time, there are only parts.
 _SECONDS_PER_PAIR = 5e-6
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
@@ -178,12 +176,14 @@ class CpsatEngine:
         rows = encoding.objectives[position]
         constant = _constant(rows)
         bound: int | None = max(int(rows.low[0]) if len(rows.key) else constant, search.bounds[position] or -INFINITE)
+        large = encoding.literals.count > _LARGE
         parts = Neighbourhoods(search, search.request) if encoding.literals.count > _SMALL else None
+        # what others have seeded goes to the whole at once, which needs its time for cuts; parts follow where it stalls
+        waiting = seeded and not large and not encoding.squares
         search.turn_to(position)
-        if parts is not None and not search.enough(position, bound):
-            share = _LARGE_SHARE if encoding.literals.count > _LARGE else _SEEDED_SHARE if seeded else _IMPROVING_SHARE
+        if parts is not None and not waiting and not search.enough(position, bound):
+            share = _LARGE_SHARE if large else _IMPROVING_SHARE
             parts.improve(position, budget.part(budget.remaining * share), bound, _PATIENCE)
-        search.turn_to(position)
         search.news.tell(position, None, bound if earlier_proven else None)
         if len(rows.key):
             bound = self._search_whole(search, encoding, position, budget, bound, earlier_proven, parts)
