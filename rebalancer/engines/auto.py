@@ -37,10 +37,12 @@ _CLOSABLE = 100_000
 #: gap. Up to so many pairs the searchers get so many seconds, and at most this share of the time.
 _SEEDED, _HARD = 1_000, 20_000
 _SEEDING = ((5_000, 4.0, 0.2), (_HARD, 8.0, 0.2), (float("inf"), 120.0, 0.7))
-#: Up to this many pairs, some search tells whether containers are crowded, in this share of the time. Where they are,
-#: and more than this share of an objective is still open, nobody closes the gap of many pairs, and two local searches
-#: side by side find more than one beside another engine; that one comes back for the end.
-_SOUNDED, _SOUNDING, _OPEN, _POLISHING = 5_000_000, 0.14, 0.05, 0.08
+#: Up to this many pairs, some search tells whether containers are crowded, in this share of the time; up to the second
+#: number, a descent does. Where they are, and more than this share of an objective is still open, nobody closes the gap
+#: of many pairs, and two local searches side by side find more than one beside another engine; that one comes back for
+#: the end.
+_SOUNDED, _GLANCED_AT = 5_000_000, 300_000_000
+_SOUNDING, _OPEN, _POLISHING = 0.14, 0.05, 0.08
 #: Seconds that must be left for local search where its kernels have yet to be compiled, which takes half of them.
 _COMPILING = 40.0
 #: Seconds of a searcher's first turn where searchers take turns, and how much longer each next round is.
@@ -82,9 +84,10 @@ def _crowded(incumbent: Incumbent, request: Request, pairs: int) -> bool:
     """Search for a while, and return whether much is open then, and limits turn out to forbid most moves."""
     team, budget = searchers(incumbent.budget), incumbent.budget
     several = request.workers > 1 and not request.deterministic and len(team) > 1
-    if not several or pairs > _SOUNDED or incumbent.found is None or budget.remaining == float("inf"):
+    if not several or pairs > _GLANCED_AT or incumbent.found is None or budget.remaining == float("inf"):
         return False
-    together(team, incumbent, budget.part(_SOUNDING * budget.remaining), request)
+    if pairs <= _SOUNDED:
+        together(team, incumbent, budget.part(_SOUNDING * budget.remaining), request)
     if budget.over or incumbent.first_within(_OPEN):
         return False
     from rebalancer.engines.local_search.search import is_crowded

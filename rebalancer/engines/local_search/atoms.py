@@ -64,7 +64,8 @@ class Way:
     group, item : None, "same" or int64 array
         None: to 0; "same": to its own; otherwise to that number, -1 for nowhere.
     keys, index : int64 arrays or None
-        Instead: the cells ``keys`` (sorted) contribute to ``index`` of one row.
+        Instead: the cells ``keys`` (sorted) contribute to ``index`` of one row. A cell that is there several times
+        contributes to all of these.
     all_groups, all_items : bool
         Contributes to every one.
     """
@@ -80,6 +81,11 @@ class Way:
     def same(self) -> bool:
         """Whether each cell contributes to the cell in its own place."""
         return self.keys is None and not self.spread and same_place(self.group) and same_place(self.item)
+
+    @property
+    def fans(self) -> bool:
+        """Whether some cell contributes to several of one row."""
+        return self.keys is not None and bool((self.keys[1:] == self.keys[:-1]).any())
 
     @property
     def spread(self) -> bool:
@@ -147,7 +153,7 @@ def single_atom(form: Form) -> Atom | None:
     if len(form.atoms) != 1 or form.const is None:
         return None
     atom = form.atoms[0]
-    return atom if atom.way.same or atom.way.keys is not None else None
+    return atom if atom.way.same or (atom.way.keys is not None and not atom.way.fans) else None
 
 
 def shaped(grid: Grid, like: Cells | Column) -> Grid:
@@ -219,6 +225,8 @@ def scaled_atom(atom: Atom, coef: Grid, shape: tuple[int, int], wide: bool, inne
         product = apply(np.multiply, column.groups, column.items, atom.coef, coef)
         return Atom(column, atom.stages, product, way)
     if way.keys is not None:
+        if way.fans:
+            return None
         product = apply(np.multiply, column.groups, column.items, atom.coef, backwards(atom, coef))
         return Atom(column, atom.stages, product, way)
     if len(coef.keys):

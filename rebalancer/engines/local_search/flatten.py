@@ -99,7 +99,7 @@ class Flattener:
         self.containers = len(model.problem.containers)
         self._maps, self._words = _Pool(np.int32), _Pool(np.int64)
         self._spread, self._spots = _Pool(np.int64), _Pool(np.int64)
-        self._values = self._hashes = 0
+        self._values = self._hashes = self._widest = 0
         self._pieces: list[list[int]] = []
         self._stages: list[list[int]] = []
         columns = np.array([self._column(column) for column in self.forms.columns], np.int64)
@@ -200,11 +200,20 @@ class Flattener:
             row[at.P_COEF_WORD], row[at.P_COEF] = records.word(atom.coef)
         if way.keys is not None:
             assert way.index is not None
-            grid = Grid(column.groups, column.items, np.array([[-1]]), None, way.keys, way.index)
+            row[at.P_FAN] = int(way.fans)
+            keys, index = self._fans(way.keys, way.index) if way.fans else (way.keys, way.index)
+            grid = Grid(column.groups, column.items, np.array([[-1]]), None, keys, index)
             row[at.P_INDEX_WORD] = records.word(grid, always=True)[0]
         row[at.P_GROUP], row[at.P_GROUP_MAP] = self._map(way, way.group)
         row[at.P_ITEM], row[at.P_ITEM_MAP] = self._map(way, way.item)
         return row
+
+    def _fans(self, keys: IntArray, index: IntArray) -> tuple[IntArray, IntArray]:
+        """Return each key once, and where in ``maps`` the number of its cells stands, which follow."""
+        unique, first, count = np.unique(keys, return_index=True, return_counts=True)
+        self._widest = max(self._widest, int(count.max()))
+        fans = np.insert(index, first, count)
+        return unique, self._maps.add(fans.astype(np.int32)) + first + np.arange(len(first))
 
     def _map(self, way: Way, mapping: Any) -> tuple[int, int]:
         if way.keys is not None or mapping is None:
@@ -334,7 +343,7 @@ class Flattener:
                 for offset, piece in enumerate(column.pieces):
                     atom = piece.atom
                     rounds = all(s.function in (Function.ROUND, Function.RAISE) for s in atom.stages)
-                    if piece.target.index not in worth or not rounds or atom.way.spread:
+                    if piece.target.index not in worth or not rounds or atom.way.spread or atom.way.fans:
                         continue
                     factor = worth[piece.target.index] * float(atom.coef.table[0, 0])
                     if atom.stages:
@@ -425,7 +434,12 @@ class Flattener:
         known = CellValues(problem, assignment)
         objects = len(place)
         fan_out = sum(
-            int(columns[p[at.P_TARGET] // at.C_WIDTH, at.C_SIZE]) if p[at.P_SPREAD] else 1 for p in self._pieces
+            int(columns[p[at.P_TARGET] // at.C_WIDTH, at.C_SIZE])
+            if p[at.P_SPREAD]
+            else self._widest
+            if p[at.P_FAN]
+            else 1
+            for p in self._pieces
         ) + sum(
             int(columns[s[at.X_OUTPUT] // at.C_WIDTH, at.C_SIZE])
             for s in self._specials
@@ -438,6 +452,7 @@ class Flattener:
             hash_key=np.full(int(self._hash_rows[-1]), -1, np.int32),
             hash_value=np.zeros(int(self._hash_rows[-1]), np.int64),
             place=place,
+            spare=np.full(objects, at.UNKNOWN),
             pending=np.zeros(columns.size, np.int64),
             stack=np.zeros(4 * (fan_out + len(self._specials) + 64), np.int64),
             counts=np.zeros(at.N_WIDTH, np.int64),

@@ -231,14 +231,8 @@ class Forms:
             known = plain_form(self._write(source, known))
         key = cells.group * source.items + cells.item
         order = np.argsort(key, kind="stable")
-        sorted_key = key[order]
-        first = np.concatenate([[True], sorted_key[1:] != sorted_key[:-1]]) if len(key) else np.empty(0, bool)
-        often = np.arange(len(key)) - np.maximum.accumulate(np.where(first, np.arange(len(key)), 0))
-        atoms = []
-        for times in range(int(often.max(initial=0)) + 1):  # a cell that is gathered twice is two atoms
-            kept = often == times
-            way = Way(keys=sorted_key[kept], index=order[kept].astype(np.int64))
-            atoms += [Atom(atom.column, atom.stages, atom.coef, way) for atom in known.atoms]
+        way = Way(keys=key[order], index=order.astype(np.int64))
+        atoms = [Atom(atom.column, atom.stages, atom.coef, way) for atom in known.atoms]
         assert known.const is not None
         wide = apply(lambda c: c, source.groups, source.items, known.const)
         return Form(tuple(atoms), wide.take(cells.group, cells.item))

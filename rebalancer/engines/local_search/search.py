@@ -21,6 +21,7 @@ from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.goals import Goals
+from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild
 from rebalancer.engines.local_search.kernels.climb import (
     anneal,
     descend,
@@ -60,8 +61,9 @@ from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
 
-#: Destinations that greedy search looks at for an object, and for one of a whole group, and partners for an exchange.
-_WIDTH, _GLANCE, _PARTNERS = 32, 8, 24
+#: Destinations that greedy search looks at for an object, and for one of a whole group, partners for an exchange, and
+#: chains that begin with each object.
+_WIDTH, _GLANCE, _PARTNERS, _CHAINS = 32, 8, 24, 2
 #: Greedy search goes on while a round gains this share of what there is, for so many rounds at most.
 _WORTHWHILE, _ROUNDS = 0.003, 1_000
 #: Per cent of moves that are tried against their slopes in problems of few objects, and how many are few.
@@ -86,10 +88,16 @@ _FIFTIETHS = 50
 _MENDING, _MENDING_STEPS, _WARM = 20, 100_000, 0.02
 #: Shares of exchanges, returns home and ejections that walks take in turn.
 _MIXES = ((0.3, 0.3, 0.3), (0.1, 0.2, 0.6), (0.2, 0.5, 0.2))
-#: Slopes that are no constants are taken anew after so many steps, or one for each cell where there are more.
-_FRESH = 200_000
-#: So many steps tell how long one takes.
-_SOUNDING = 20_000
+#: Slopes, and what is noted by object, are taken anew after so many steps, or one for each cell or so many for each
+#: object where that is more.
+_FRESH, _TURNS = 200_000, 16
+#: So many steps tell how long one takes, once so many have been made that what is noted by object is known.
+_SOUNDING, _MOST_SOUNDING = 20_000, 200_000
+#: What gains fastest is told by turns of so many seconds, or this share of the time where that is less, and by walks of
+#: this heat.
+_HEAT, _HEAT_SHARE, _LUKEWARM = 0.3, 0.03, 0.01
+#: The share of the time for chains, and for placing objects anew, when greedy search has dried up.
+_POLISH = 0.01
 #: What a step counts where the clock does not, in seconds.
 _STEP = 1e-6
 #: Smaller gains than this share of the merit are noise of floating point.
@@ -109,7 +117,7 @@ def improve(model: Model, incumbent: Incumbent, budget: Budget, request: Request
 
 
 def is_crowded(model: Model, incumbent: Incumbent, request: Request) -> bool:
-    """Whether limits on amounts forbid a large share of all moves.
+    """Whether limits on amounts forbid a large share of all moves, once objects have left where it hurts most.
 
     Raises
     ------
@@ -120,6 +128,9 @@ def is_crowded(model: Model, incumbent: Incumbent, request: Request) -> bool:
         return False
     searcher = Searcher(model, incumbent, request.seed)
     searcher.turn_to(0)
+    if not searcher.flat.counts[N_BROKEN]:
+        searcher.sweep(descend, incumbent.budget, _WIDTH)
+        searcher.hand_over()
     return searcher.crowded()
 
 
@@ -179,7 +190,8 @@ class Searcher:
         compute(self.flat, np.ones(model.positions))
         self.trail.numbers[T_REACH] = self._containers + bool(may_leave(self.flat, self.trail, 200))
         self.trail.numbers[T_BLIND] = self._blind()
-        self._fresh = max(_FRESH, len(self.flat.values)) if self._blind() else math.inf
+        self._daring = seed % 2 == 0
+        self._fresh = max(_FRESH, len(self.flat.values), _TURNS * objects)
         self._limits = Limits.of(self.flattener)
         self._teams = self.flattener.teams()
         self._heat, self._scratch = np.zeros(self._containers), np.zeros(longest)
@@ -219,9 +231,10 @@ class Searcher:
         compute(self.flat, worth)
 
     def _position(self, position: int, budget: Budget) -> None:
-        self._greedy(position, budget)
+        self.sweep(descend, budget, _WIDTH)
+        (self._race if self.crowded() else self._greedy)(position, budget)
         whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
-        walks = Walks(self.crowded(), self._goals().differ, self._steps_each(whole))
+        walks = Walks(self.crowded(), self._goals().differ, self._steps_each(whole), self._daring)
         for turn in count():
             if budget.over or self._enough(position):
                 break
@@ -242,14 +255,15 @@ class Searcher:
 
     def _steps_each(self, seconds: float) -> float:
         """Return how many steps a walk of some time makes for each object, as far as a short one tells."""
-        temperature, made, began = 1e-3 * self._least, 0, time.perf_counter()
-        while made < _SOUNDING:
-            steps = anneal(self.flat, self.trail, _SOUNDING, temperature, temperature, *_MIXES[0])
-            self._clear_log()
-            made += max(1, steps)
-        self.incumbent.budget.spend(made * _STEP)
+        temperature, objects = 1e-3 * self._least, len(self.flat.place)
+        for steps in (min(objects, _MOST_SOUNDING), _SOUNDING):
+            made, began = 0, time.perf_counter()
+            while made < steps:
+                made += max(1, anneal(self.flat, self.trail, steps, temperature, temperature, *_MIXES[0]))
+                self._clear_log()
+            self.incumbent.budget.spend(made * _STEP)
         took = made * _STEP if self.incumbent.budget.deterministic else time.perf_counter() - began
-        return made / took * seconds / len(self.flat.place)
+        return made / took * seconds / objects
 
     def _enough(self, position: int) -> bool:
         return self.incumbent.enough(position, self.incumbent.bounds[position])
@@ -289,6 +303,30 @@ class Searcher:
             self.hand_over(patient=True)
             if budget.over or self._enough(position) or (self._dry(between) and self._dry(before)):
                 break
+        for kernel, width in ((chase_down, _CHAINS), (rebuild, _WIDTH // 2)):
+            self.sweep(kernel, budget.part(min(_HEAT, _POLISH * budget.remaining)), width)
+        self.hand_over()
+
+    def _race(self, position: int, budget: Budget) -> None:
+        """Descend, exchange, push in chains, place anew, or walk, whatever gains fastest, until that is walking."""
+        ways: list[Callable[[Budget], object]] = [
+            lambda turn: self.sweep(descend, turn, _WIDTH),
+            lambda turn: self.sweep(swap_down, turn, _PARTNERS),
+            lambda turn: self.sweep(chase_down, turn, _CHAINS),
+            lambda turn: self.sweep(rebuild, turn, _WIDTH // 2),
+            lambda turn: self._walk(turn, _LUKEWARM, _MIXES[0]),
+        ]
+        rates = [math.inf] * len(ways)
+        while not (budget.over or self._enough(position)):
+            way = rates.index(max(rates))
+            if rates[way] <= 0 or (way == len(ways) - 1 and rates[way] < math.inf):
+                break
+            before, turn = self.merit, budget.part(min(_HEAT, _HEAT_SHARE * budget.remaining))
+            ways[way](turn)
+            rates[way] = (before - self.merit) / max(turn.seconds, _STEP)
+            self.hand_over(patient=True)
+        self.rest()
+        self._home(budget)
         self.hand_over()
 
     def _descend(self, position: int, budget: Budget) -> None:

@@ -19,17 +19,17 @@ class Walk:
     levelled: bool = False
 
 
-#: Where limits forbid most moves, a relaxed walk finds what others do not. It takes nearly all of the time where that
-#: is so many steps for each object; else it starts at this multiple of the best of the short ones. Then others take
-#: turns.
-_MANY = 1_000
-_THOROUGH, _RUSHED = Walk(4.0, 0.9, relaxed=True), Walk(2.0, 0.6, relaxed=True)
+#: Where limits forbid most moves, a relaxed walk finds what others do not, and takes nearly all of the time. It is the
+#: hotter the more steps it has for each object, up to the first number; with fewer it may not find back, so not all
+#: searchers try, and none with fewer than the second. Then others take turns.
+_MANY, _BARELY = 1_000, 60
+_THOROUGH = Walk(4.0, 0.9, relaxed=True)
 _AFTERWARDS = (Walk(0.3, 0.2), Walk(2.0, 0.25, relaxed=True))
 
 #: Walks with levelled goals start at this multiple of what the mildest one costs. Each takes twice as long as the last
 #: one, the first at least the first of these shares of the time, none more than the second, so that greedy search can
 #: follow; and none makes fewer steps for each object.
-_MILD, _FIRST, _MOST, _FEWEST = 0.25, 0.05, 0.85, 60
+_MILD, _FIRST, _MOST, _FEWEST = 0.25, 0.05, 0.85, 130
 #: Where goals are levelled and too little time is left for that.
 _COLD = 0.001
 
@@ -46,11 +46,14 @@ class Walks:
         Whether some goals are much steeper than others.
     steps : float
         How many steps there is time for with each object.
+    daring : bool
+        Whether to relax bounds even where there are few.
     """
 
     crowded: bool
     uneven: bool
     steps: float
+    daring: bool = True
     ends: dict[float, float] = field(default_factory=dict)
     number: int = 0
     _first: float = 0.0
@@ -59,8 +62,9 @@ class Walks:
         """Return the next walk, for at most the share of the time that is left."""
         number, at = self.number, self.number - len(_HEATS)
         self.number += 1
-        if self.crowded and self.steps > _MANY:
-            return _AFTERWARDS[number % 2 - 1] if number else _THOROUGH
+        if self.crowded and self.steps > (_BARELY if self.daring else _MANY):
+            hot = _THOROUGH.multiple * min(1.0, self.steps / _MANY)
+            return _AFTERWARDS[number % 2 - 1] if number else replace(_THOROUGH, multiple=hot)
         if self.uneven and not self.crowded and self.steps * _MOST > _FEWEST:
             share = min(max(_FIRST, _FEWEST / self.steps) * 2 ** min(number, 3), _MOST * left)
             return Walk(_MILD, share, levelled=True) if share * self.steps >= _FEWEST else Walk(_COLD, left)
@@ -73,11 +77,7 @@ class Walks:
             return Walk(best, _LONGER)
         if at == 1:
             return Walk(self._first * _HOTTER, _LONGER)
-        if not self.crowded:
-            return Walk(best, 1.0)
-        if at == 2:
-            return replace(_RUSHED, multiple=_RUSHED.multiple * max(best, _HEATS[-1]))
-        return _AFTERWARDS[at % 2 - 1]
+        return Walk(best, left)
 
     def learn(self, walk: Walk, end: float) -> None:
         """Note where a walk ended; infinity: nowhere that holds the bounds."""

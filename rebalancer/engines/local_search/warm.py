@@ -25,6 +25,8 @@ ENTRIES = (
     "heat",
     "descend",
     "swap_down",
+    "chase_down",
+    "rebuild",
     "return_home",
     "effects",
     "sample",
@@ -59,7 +61,7 @@ def warm(on_kernel: Callable[[str], None] | None = None) -> None:
 def _runs() -> dict[str, Callable[[], object]]:
     """Return what runs each kernel with arguments of the types that searches use."""
     from rebalancer.engines.local_search.flatten import Flattener
-    from rebalancer.engines.local_search.kernels import climb, heat, propagate, slopes, trail
+    from rebalancer.engines.local_search.kernels import chains, climb, heat, propagate, slopes, trail
 
     model = _tiny()
     flat = Flattener(model).at(model.problem.initial)
@@ -79,6 +81,8 @@ def _runs() -> dict[str, Callable[[], object]]:
         "move_teams": lambda: climb.move_teams(flat, own, np.zeros(2, np.int64), order, 0, 1, 0.0),
         "descend": lambda: climb.descend(flat, own, order, 0, 0, 1, 1.0),
         "swap_down": lambda: climb.swap_down(flat, own, order, 0, 0, 1, 1.0),
+        "chase_down": lambda: chains.chase_down(flat, own, order, 0, 0, 1, 1.0),
+        "rebuild": lambda: chains.rebuild(flat, own, order, 0, 0, 4, 1.0),
         "return_home": lambda: climb.return_home(flat, own, 0, 0, 0.0),
         "effects": lambda: climb.effects(flat, own, np.zeros(1, np.int64), np.zeros((0, 1))),
         "sample": lambda: climb.sample(flat, own, np.zeros(0)),

@@ -156,9 +156,9 @@ def test_walks_double_while_there_is_time() -> None:
     walks = Walks(crowded=False, uneven=True, steps=10_000)
     assert [walks.next(1.0).share for _ in range(5)] == [0.05, 0.1, 0.2, 0.4, 0.4]
     assert walks.next(0.1).share == pytest.approx(0.085)
-    assert not walks.next(0.005).levelled  # fewer than 60 steps for each object
-    one = Walks(crowded=False, uneven=True, steps=100).next(1.0)
-    assert (one.levelled, one.share) == (True, 0.6)
+    assert not walks.next(0.005).levelled  # fewer than 130 steps for each object
+    one = Walks(crowded=False, uneven=True, steps=200).next(1.0)
+    assert (one.levelled, one.share) == (True, 0.65)
     for other in (Walks(False, True, 50), Walks(False, False, 10_000), Walks(True, True, 10_000)):
         assert not other.next(1.0).levelled
 

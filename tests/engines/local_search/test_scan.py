@@ -19,7 +19,7 @@ from rebalancer.engines.local_search.kernels.propagate import flush, move, objec
 from rebalancer.engines.local_search.kernels.scan import FORBIDDEN, block, pair, rotate
 from rebalancer.engines.local_search.kernels.slopes import compute
 from rebalancer.model import Function, Model
-from tests.engines.worlds import attracted
+from tests.engines.worlds import attracted, crowded
 from tests.property.problems import models_with
 
 #: Specs whose objective is most often a sum of functions of tallies.
@@ -30,6 +30,12 @@ LINEAR = ("assignment_affinities", "capacity", "count_cost", "minimize_movement"
 def pair_cost(flat: Any, o: int, b: int) -> float:
     """Return what `pair` says."""
     return float(pair(pointers(flat), o, b, FORBIDDEN))
+
+
+@kernel
+def passes(flat: Any, o: int, b: int, worst: float) -> bool:
+    """Return whether `pair` finds that a move costs at most so much."""
+    return bool(pair(pointers(flat), o, b, worst) <= worst)
 
 
 @kernel
@@ -132,3 +138,34 @@ def test_what_is_forbidden_breaks_a_bound() -> None:
         q = (o + 1) % 40
         if flat.place[q] != here:
             assert rotate_cost(flat, o, q, here) < FORBIDDEN
+
+
+def test_no_move_is_passed_over_that_gains() -> None:
+    """What each object can gain at most outside lanes is noted: it must not hide what does gain."""
+    model = crowded(200, 8)
+    flat = Flattener(model).at(model.problem.initial)
+    rng = np.random.default_rng(5)
+    gains = dear = 0
+    for turn in range(4_000):
+        if turn % 40 == 0:
+            compute(flat, np.array([1.0, 100.0]))
+        o, b = int(rng.integers(len(flat.place))), int(rng.integers(8))
+        cost = pair_cost(flat, o, b)
+        assert passes(flat, o, b, 0.0) == (cost <= 0.0)
+        gains, dear = gains + (cost < 0), dear + (0 < cost < FORBIDDEN)
+        if turn % 3 == 0 and cost < FORBIDDEN:
+            move(flat, o, b)
+    assert gains > 100 < dear
+
+
+def test_who_gains_by_coming_is_found_out() -> None:
+    """After some moves were looked at whole, none is passed over that gains by where it leads."""
+    model = attracted(60, 6)
+    flat = Flattener(model).at(model.problem.initial)
+    compute(flat, np.ones(1))
+    rng = np.random.default_rng(5)
+    for turn in range(2_000):
+        o, b = int(rng.integers(60)), int(rng.integers(6))
+        cost = pair_cost(flat, o, b)
+        if turn > 100:
+            assert passes(flat, o, b, 0.0) == (cost <= 0.0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from rebalancer.engines.local_search.kernels.chains import some_object
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import C_VALUES, Z_ALIKE, Z_CONTAINERS, Z_OBJECTS, pointers
@@ -212,7 +213,7 @@ def anneal(
                 b = f.place[q]
             else:
                 b = draw(t, containers)
-                q = _some_object(f, t, b)
+                q = some_object(f, t, b)
             if b == a or q < 0 or b >= containers:
                 continue
             c = f.home[q]
@@ -224,7 +225,7 @@ def anneal(
             go(f, t, o, b)
         elif kind <= swaps + ejections + homes and draw(t, 2):  # home, from where another leaves for it
             b = f.home[o]
-            q = _some_object(f, t, b) if b != a and b < containers else -1
+            q = some_object(f, t, b) if b != a and b < containers else -1
             if q < 0:
                 continue
             c = a if draw(t, 2) else draw(t, containers)
@@ -258,18 +259,6 @@ def _refused(t: Any, cost: float, allowed: float) -> bool:
         return True
     t.numbers[T_GUESSES] += 1
     return False
-
-
-@kernel
-def _some_object(f: Any, t: Any, c: int) -> int:
-    """Return a random object of a container, -1 if there is none; of those near the front where there are very many."""
-    n = min(f.load[c], 64)
-    if n == 0:
-        return -1
-    q = f.first[c]
-    for _ in range(draw(t, n)):
-        q = f.after[q]
-    return int(q)
 
 
 @kernel

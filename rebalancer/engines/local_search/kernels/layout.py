@@ -50,12 +50,13 @@ C_WIDTH = 24
     P_COEF_WORD,  # word of the coefficient in a record; -1: constant
     P_COEF,
     P_INDEX_WORD,  # word of the cell of the target, instead of the maps; -1: none
+    P_FAN,  # 1: that word says where in ``maps`` their number stands, and then they
     P_SPREAD,  # 1: to all groups, 2: to all items, 3: both
     P_SPREAD_COEF,  # where the coefficients of the target's cells begin in ``spread``; -1: P_COEF
     P_SOURCE,
     P_SINGLE,  # 1: the target has one cell
-) = range(14)
-P_WIDTH = 14
+) = range(15)
+P_WIDTH = 15
 
 #: A row of ``stages``: the function, and word (-1: constant) and constant of its numbers.
 S_FUNCTION, S_ALPHA_WORD, S_ALPHA, S_CONST_WORD, S_CONST, S_DIVISOR_WORD, S_DIVISOR = range(7)
@@ -93,6 +94,10 @@ L_VALUE, L_WALL, L_EDGE, L_FINE, L_KNEE, L_BASE, L_RATE, L_JUMP = range(8)
 L_WIDTH = 8
 
 
+#: Of ``spare``.
+UNKNOWN = -1.0
+
+
 class Flat(NamedTuple):
     """A model and an assignment. The first part never changes; the second is one searcher's own.
 
@@ -128,11 +133,13 @@ class Flat(NamedTuple):
     hash_key: Any  # int32
     hash_value: Any
     place: Any  # int32, container of each object
+    spare: Any  # float64, the most that each can gain outside lanes; UNKNOWN since it moved, or slopes are new
     pending: Any  # what each column of one cell has yet to take in, at its beginning
     stack: Any  # changes that have yet to be made, in fours
     counts: Any  # N_WIDTH
     broken: Any  # amount beyond bounds, at each column's beginning
-    paid: Any  # of rising columns, how many cells have a piece that is not 0, and then 1 if more may be worth having
+    paid: Any  # of rising columns, how many cells have a piece that is not 0, and then 1 if more may be worth having;
+    # of tallies, then 1 if somebody was seen to gain there by coming, other than home
     numbers: Any  # trees and sorted rows of specials
     gradient: Any  # float64, by value
     piece_gradient: Any  # float64: what one unit more of each piece is worth, at its beginning
@@ -177,6 +184,7 @@ def pointers(f: Flat) -> Flat:
         pointer(f.hash_key),
         pointer(f.hash_value),
         pointer(f.place),
+        pointer(f.spare),
         pointer(f.pending),
         pointer(f.stack),
         pointer(f.counts),

@@ -49,6 +49,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     N_BROKEN,
     P_COEF,
     P_COEF_WORD,
+    P_FAN,
     P_GROUP,
     P_GROUP_MAP,
     P_INDEX_WORD,
@@ -75,6 +76,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     S_DIVISOR_WORD,
     S_FUNCTION,
     S_WIDTH,
+    UNKNOWN,
     X_INPUTS,
     X_INPUTS_END,
     X_KIND,
@@ -240,7 +242,10 @@ def coefficient(f: Any, p: int, rec: int) -> int:
 
 @kernel
 def target_cell(f: Any, p: int, rec: int, g: int, s: int) -> int:
-    """Return the cell of its target to which a piece contributes, -1 for none; not of pieces that spread."""
+    """Return the cell of its target to which a piece contributes, -1 for none; where its fan stands, if it has one.
+
+    Not of pieces that spread.
+    """
     w = f.pieces[p + P_INDEX_WORD]
     if w >= 0:
         return int(f.words[rec + w])
@@ -298,7 +303,10 @@ def change(f: Any, k: int, g: int, s: int, delta: int) -> None:
                 continue
             dy *= coefficient(f, p, rec)
             if f.pieces[p + P_SINGLE]:
-                f.pending[t] += dy
+                f.pending[t] += dy * (f.maps[cell] if f.pieces[p + P_FAN] else 1)
+            elif f.pieces[p + P_FAN]:
+                for i in range(cell + 1, cell + 1 + f.maps[cell]):
+                    n = push(f, n, t, f.maps[i] // f.columns[t + C_ITEMS], f.maps[i] % f.columns[t + C_ITEMS], dy)
             else:
                 items = f.columns[t + C_ITEMS]
                 n = push(f, n, t, cell // items, cell % items, dy)
@@ -468,7 +476,7 @@ def shift(f: Any, o: int, b: int) -> None:
         f.before[head] = o
     f.load[a] -= 1
     f.load[b] += 1
-    f.place[o] = b
+    f.place[o], f.spare[o] = b, UNKNOWN
     f.counts[N_APPLIED] += 1
 
 

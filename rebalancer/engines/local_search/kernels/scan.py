@@ -29,6 +29,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     R_EXCEPTS,
     R_GROUP,
     R_WIDTH,
+    UNKNOWN,
     Z_CONTAINERS,
     Z_LANES,
     Z_OBJECTS,
@@ -75,8 +76,9 @@ def block(f: Any, o: int, to: Any, n: int, cost: Any, worst: float) -> None:
 
     Costs of more than ``worst`` may be left incomplete once nothing that follows can make them smaller.
     """
-    a, nobody = f.place[o], f.sizes[Z_OBJECTS]
-    containers = f.sizes[Z_CONTAINERS]
+    a, nobody, home = f.place[o], f.sizes[Z_OBJECTS], f.home[o]
+    containers, hopeless = f.sizes[Z_CONTAINERS], worst + _spare(f, o) if worst < FORBIDDEN else FORBIDDEN
+    open = f.sizes[Z_LANES] == 0
     if f.sizes[Z_LANES]:
         leave = lanes_cost(f, a, nobody, o)
         for i in range(n):
@@ -84,9 +86,12 @@ def block(f: Any, o: int, to: Any, n: int, cost: Any, worst: float) -> None:
             cost[i] = 0.0
             if b != a:
                 cost[i] = FORBIDDEN if lanes_forbid(f, b, o, nobody) else leave + lanes_cost(f, b, o, nobody)
+                open = open or (cost[i] < FORBIDDEN and (cost[i] <= hopeless or b == home))
     else:
         for i in range(n):
             cost[i] = 0.0
+    if not open:
+        return
     for r in range(f.scan_rows[o], f.object_rows[o + 1], R_WIDTH):
         k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
         base, excepts = f.columns[k + C_ITEM_OF], f.rows[r + R_EXCEPTS]
@@ -98,6 +103,8 @@ def block(f: Any, o: int, to: Any, n: int, cost: Any, worst: float) -> None:
         for i in range(n):
             b = to[i]
             if cost[i] >= FORBIDDEN or (only_costs and cost[i] > worst) or (flat and a < containers > b):
+                continue
+            if cost[i] > hopeless and b != home:
                 continue
             ib = f.maps[base + b]
             if ib == ia and (excepts == 0 or ia < 0):
@@ -114,7 +121,37 @@ def block(f: Any, o: int, to: Any, n: int, cost: Any, worst: float) -> None:
                 cost[i] += left
             if ib >= 0 and wb:
                 vb = value(f, k, g, ib)
-                cost[i] += cell_cost(f, k, g, ib, vb, vb + wb)
+                cost[i] += _entry(f, k, cell_cost(f, k, g, ib, vb, vb + wb), b == home)
+
+
+@kernel
+def _entry(f: Any, k: int, cost: float, at_home: bool) -> float:
+    """Return what it costs to come to a tally's cell, having noted that it is a gain, if so."""
+    if cost < 0.0 and not at_home and f.paid[k + 2] == 0:
+        f.paid[k + 2] = 1
+        for o in range(f.sizes[Z_OBJECTS]):
+            f.spare[o] = UNKNOWN
+    return cost
+
+
+@kernel
+def _spare(f: Any, o: int) -> float:
+    """Return the most that an object can gain outside lanes wherever it goes but home, as far as is known.
+
+    That is what it gains by leaving; infinity where somebody was seen to gain by coming. Lanes are a few reads, and the
+    other memberships ten times as many, of which most are far away in memory.
+    """
+    if f.spare[o] == UNKNOWN:
+        a, gain = f.place[o], 0.0
+        for r in range(f.scan_rows[o], f.object_rows[o + 1], R_WIDTH):
+            k = f.rows[r + R_COLUMN]
+            if f.paid[k + 2]:
+                gain = FORBIDDEN
+                break
+            cost = _cost_of(f, k, f.rows[r + R_GROUP], f.maps[f.columns[k + C_ITEM_OF] + a], -weight(f, r, k, a))
+            gain += max(0.0, -cost)
+        f.spare[o] = gain
+    return float(f.spare[o])
 
 
 @kernel
@@ -147,6 +184,8 @@ def pair(f: Any, o: int, b: int, worst: float) -> float:
         if lanes_forbid(f, b, o, nobody):
             return FORBIDDEN
         cost += lanes_cost(f, b, o, nobody) + lanes_cost(f, a, nobody, o)
+        if cost > worst and b != f.home[o] and cost > worst + _spare(f, o):
+            return cost
     for r in range(f.scan_rows[o], f.object_rows[o + 1], R_WIDTH):
         k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
         if cost > worst and _only_costs(f, k):
@@ -164,7 +203,7 @@ def pair(f: Any, o: int, b: int, worst: float) -> float:
         else:
             if ib >= 0 and wb:
                 v = value(f, k, g, ib)
-                cost += cell_cost(f, k, g, ib, v, v + wb)
+                cost += _entry(f, k, cell_cost(f, k, g, ib, v, v + wb), b == f.home[o])
                 if cost >= FORBIDDEN:
                     return cost
             if ia >= 0 and wa:
@@ -205,6 +244,8 @@ def rotate(f: Any, o: int, q: int, c: int, worst: float) -> float:
     if f.sizes[Z_LANES]:
         cost = _rotated_lanes(f, o, q, a, b, c)
         if cost >= FORBIDDEN:
+            return cost
+        if cost > worst and b != f.home[o] and c != f.home[q] and cost > worst + _spare(f, o) + _spare(f, q):
             return cost
     while i < i_end or j < j_end:
         if i < i_end and j < j_end:

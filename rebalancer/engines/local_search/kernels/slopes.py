@@ -46,6 +46,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     N_LEANING,
     P_COEF,
     P_COEF_WORD,
+    P_FAN,
     P_SINGLE,
     P_SPREAD,
     P_SPREAD_COEF,
@@ -61,6 +62,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     S_DIVISOR_WORD,
     S_FUNCTION,
     S_WIDTH,
+    UNKNOWN,
     X_INPUTS,
     X_INPUTS_END,
     X_KIND,
@@ -69,6 +71,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     X_TREES,
     Z_COLUMNS,
     Z_LANES,
+    Z_OBJECTS,
     Z_POSITIONS,
     Z_SINGLES,
     Z_VALUES,
@@ -113,6 +116,8 @@ def price(f: Any, p: int, rec: int, g: int, s: int) -> float:
     """Return what one unit more of a piece is worth."""
     if f.pieces[p + P_SPREAD]:
         return float(f.piece_gradient[p])
+    if f.pieces[p + P_FAN]:
+        return _fan_price(f, p, rec, target_cell(f, p, rec, g, s))
     if f.pieces[p + P_SINGLE]:
         if f.pieces[p + P_COEF_WORD] < 0 and target_cell(f, p, rec, g, s) >= 0:
             return float(f.piece_gradient[p])
@@ -123,6 +128,17 @@ def price(f: Any, p: int, rec: int, g: int, s: int) -> float:
     if cell < 0:
         return 0.0
     return float(coefficient(f, p, rec) * f.gradient[f.columns[f.pieces[p + P_TARGET] + C_VALUES] + cell])
+
+
+@kernel
+def _fan_price(f: Any, p: int, rec: int, fan: int) -> float:
+    """Return what one unit more of a piece is worth that contributes to several cells."""
+    if fan < 0:
+        return 0.0
+    total, at = 0.0, f.columns[f.pieces[p + P_TARGET] + C_VALUES]
+    for i in range(fan + 1, fan + 1 + f.maps[fan]):
+        total += f.gradient[at + f.maps[i]]
+    return total * coefficient(f, p, rec)
 
 
 @kernel
@@ -151,7 +167,7 @@ def compute(flat: Any, worth: Any) -> None:
                 f.piece_gradient[p] = f.gradient[at]
                 if f.pieces[p + P_COEF_WORD] < 0:
                     f.piece_gradient[p] *= f.pieces[p + P_COEF]
-        f.paid[k + 1] = f.columns[k + C_RISING] and _worth_having(f, k)
+        f.paid[k + 1], f.paid[k + 2] = f.columns[k + C_RISING] and _worth_having(f, k), 0
         if f.columns[k + C_ITEM_OF] >= 0:
             continue  # functions of tallies are computed, not approached
         _column(f, k)
@@ -159,6 +175,8 @@ def compute(flat: Any, worth: Any) -> None:
             _maker(f, f.columns[k + C_MAKER], k)
     fill_lanes(f)
     _lanes(f)
+    for o in range(f.sizes[Z_OBJECTS]):
+        f.spare[o] = UNKNOWN
 
 
 @kernel

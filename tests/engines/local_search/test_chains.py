@@ -1,0 +1,74 @@
+"""What neither single moves nor exchanges find, on problems whose optimum can be seen by eye."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rebalancer import AssignmentAffinitiesSpec, CapacitySpec, Rebalancer
+from rebalancer.engines.base import Request
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild
+from rebalancer.engines.local_search.kernels.climb import descend, swap_down
+from rebalancer.engines.local_search.kernels.trail import T_LENGTH
+from rebalancer.engines.local_search.search import Searcher
+from rebalancer.model import Model
+
+
+def ring(members: int) -> Model:
+    """One task on each host, which would gain 1 on the next host, and lose 10 on any other."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({f"h{n}": [f"t{n}"] for n in range(members)})
+    one = {"type": "ABSOLUTE", "global_limit": 1}
+    solver.add_constraint(CapacitySpec(scope="host", dimension="task_count", limit=one))
+    affinities = [
+        {"object_name": f"t{n}", "scope_item_name": f"h{(n + step) % members}", "affinity": 1 if step == 1 else -10}
+        for n in range(members)
+        for step in range(1, members)
+    ]
+    solver.add_goal(AssignmentAffinitiesSpec(scope="host", affinities=affinities))
+    return solver.model
+
+
+def two_for_one() -> Model:
+    """A large task and two small ones that fill a host each, and would gain on the other one's."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["large"], "h1": ["small", "other"]})
+    solver.add_object_dimension("cpu", {"large": 4, "small": 2, "other": 2})
+    solver.add_container_dimension("cpu", {"h0": 4, "h1": 4})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu"))
+    wishes = {"large": "h1", "small": "h0", "other": "h0"}
+    affinities = [{"object_name": task, "scope_item_name": host, "affinity": 1} for task, host in wishes.items()]
+    solver.add_goal(AssignmentAffinitiesSpec(scope="host", affinities=affinities))
+    return solver.model
+
+
+def gained(model: Model, kernels: list[tuple[Callable[..., int], int]], turns: int) -> int:
+    """Return by how much the objective falls where nothing but some kernels searches, which undo what is no gain."""
+    searcher = Searcher(model, Incumbent.of(model, Request(time_limit=1.0, deterministic=True)), 1)
+    searcher.turn_to(0)
+    flat, trail = searcher.flat, searcher.trail
+    before = model.evaluate(model.problem.initial).objective[0]
+    order = np.arange(len(model.problem.containers), dtype=np.int32)
+    for _ in range(turns):
+        trail.numbers[T_LENGTH] = 0
+        searcher.slopes()
+        for kernel, width in kernels:
+            kernel(flat, trail, order, 0, len(order), width, 1e-9)
+    score = model.evaluate(flat.place)
+    assert score.feasible
+    return int(before - score.objective[0])
+
+
+def test_chains_go_round() -> None:
+    moves: list[tuple[Callable[..., int], int]] = [(descend, 8), (swap_down, 8)]
+    for members in (3, 4):
+        assert gained(ring(members), moves, 50) == 0
+        assert gained(ring(members), [(chase_down, 4)], 50) == members
+
+
+def test_placing_anew_exchanges_one_for_two() -> None:
+    moves: list[tuple[Callable[..., int], int]] = [(descend, 8), (swap_down, 8)]
+    assert gained(two_for_one(), moves, 50) == 0
+    assert gained(two_for_one(), [(rebuild, 8)], 50) == 3
