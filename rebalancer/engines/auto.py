@@ -49,8 +49,9 @@ _COMPILING = 40.0
 _TURN, _LONGER = 2.0, 2.0
 #: How often somebody who waits for searchers looks whether one of them failed, in seconds.
 _GLANCE = 0.1
-#: Seconds that searchers have to come back after somebody has stopped the search; building a large model takes longer.
-_GRACE = 0.3
+#: Seconds that searchers have to come back after somebody has stopped the search, which building a large model may not
+#: keep, and once their time is over, which compiling kernels may not.
+_GRACE, _LATE = 0.3, 2.0
 
 
 class AutoEngine:
@@ -90,12 +91,15 @@ def _crowded(incumbent: Incumbent, request: Request, pairs: int) -> bool:
         together(team, incumbent, budget.part(_SOUNDING * budget.remaining), request)
     if budget.over or incumbent.first_within(_OPEN):
         return False
-    from rebalancer.engines.local_search.search import is_crowded
+    found: list[bool] = []
 
-    try:
-        return is_crowded(incumbent.model, incumbent, request)
-    except TooLargeForMoves:
-        return False
+    def sound(model: Model, incumbent: Incumbent, _budget: Budget, request: Request) -> None:
+        from rebalancer.engines.local_search.search import is_crowded
+
+        found.append(is_crowded(model, incumbent, request))
+
+    _side_by_side((sound,), incumbent, budget, request)
+    return any(found)
 
 
 def searchers(budget: Budget) -> tuple[Searcher, ...]:
@@ -151,7 +155,8 @@ def _in_turns(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, 
 def _side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, request: Request) -> None:
     """Run every searcher in a thread of its own: the first with all workers that the others leave, these with one.
 
-    Where somebody waits for the answer (``budget.stop``), searchers that are busy with something are left behind.
+    Where somebody waits for the answer (``budget.stop``), searchers that are busy with something are left behind, and
+    so are those that do not come back when the time is over.
     """
     whole = budget.part(budget.remaining)
     failures: list[BaseException] = []
@@ -177,13 +182,14 @@ def _side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budg
     ]
     for thread in threads:
         thread.start()
-    stopped = None
+    over = None
     while any(thread.is_alive() for thread in threads):
         for thread in threads:
             thread.join(_GLANCE)
-        if budget.stop.is_set():
-            stopped = stopped or time.monotonic()
-            if time.monotonic() - stopped > _GRACE:  # who is late has nothing to add: every answer is handed over
+        if whole.over:
+            over = over or time.monotonic()
+            # who is late has nothing to add: every answer is handed over
+            if time.monotonic() - over > (_GRACE if budget.stop.is_set() else _LATE):
                 break
     if failures:
         raise failures[0]

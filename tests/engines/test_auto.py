@@ -89,7 +89,9 @@ def test_a_searcher_that_cannot_hold_the_model_is_left_out(workers: int, caplog:
     assert "local search is left out: it would need a table of 7 groups × 8 items" in caplog.text
 
 
-def test_who_is_stopped_does_not_wait_for_a_searcher_that_is_busy() -> None:
+@pytest.mark.parametrize("stopped", [True, False])
+def test_the_end_does_not_wait_for_a_searcher_that_is_busy(stopped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "_LATE", 0.0)
     model = crowded(24, 4)
     request = Request(time_limit=60, workers=2)
     incumbent = Incumbent.of(model, request)
@@ -101,8 +103,9 @@ def test_who_is_stopped_does_not_wait_for_a_searcher_that_is_busy() -> None:
 
     def searches(model: Model, shared: Incumbent, budget: Budget, request: Request) -> None:
         busy.wait(60)
-        request.stop.set()
+        if stopped:
+            request.stop.set()
 
-    auto.together((builds, searches), incumbent, incumbent.budget, request)
+    auto.together((builds, searches), incumbent, incumbent.budget if stopped else incumbent.budget.part(0.0), request)
     assert not done.is_set()
     done.set()
