@@ -82,14 +82,17 @@ class AutoEngine:
 
 
 def _crowded(incumbent: Incumbent, request: Request, pairs: int) -> bool:
-    """Search for a while, and return whether much is open then, and limits turn out to forbid most moves."""
+    """Search for a while, and return whether much is open then, and limits turn out to forbid most moves.
+
+    While local search is being compiled nobody knows.
+    """
     team, budget = searchers(incumbent.budget), incumbent.budget
     several = request.workers > 1 and not request.deterministic and len(team) > 1
     if not several or pairs > _GLANCED_AT or incumbent.found is None or budget.remaining == float("inf"):
         return False
     if pairs <= _SOUNDED:
         together(team, incumbent, budget.part(_SOUNDING * budget.remaining), request)
-    if budget.over or incumbent.first_within(_OPEN):
+    if budget.over or incumbent.first_within(_OPEN) or not is_warm():
         return False
     found: list[bool] = []
 
