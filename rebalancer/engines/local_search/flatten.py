@@ -99,7 +99,8 @@ class Flattener:
         self.containers = len(model.problem.containers)
         self._maps, self._words = _Pool(np.int32), _Pool(np.int64)
         self._spread, self._spots = _Pool(np.int64), _Pool(np.int64)
-        self._values = self._hashes = self._widest = 0
+        self._values = self._hashes = 0
+        self._widest = 1  # cells that a piece adds into that does not spread
         self._pieces: list[list[int]] = []
         self._stages: list[list[int]] = []
         columns = np.array([self._column(column) for column in self.forms.columns], np.int64)
@@ -433,17 +434,14 @@ class Flattener:
         values = np.zeros(self._values, np.int64)
         known = CellValues(problem, assignment)
         objects = len(place)
-        fan_out = sum(
-            int(columns[p[at.P_TARGET] // at.C_WIDTH, at.C_SIZE])
-            if p[at.P_SPREAD]
-            else self._widest
-            if p[at.P_FAN]
-            else 1
-            for p in self._pieces
-        ) + sum(
-            int(columns[s[at.X_OUTPUT] // at.C_WIDTH, at.C_SIZE])
-            for s in self._specials
-            if s[at.X_KIND] == at.K_PRODUCT
+        fan_out = (
+            self._widest * len(self._pieces)
+            + sum(int(columns[p[at.P_TARGET] // at.C_WIDTH, at.C_SIZE]) for p in self._pieces if p[at.P_SPREAD])
+            + sum(
+                int(columns[s[at.X_OUTPUT] // at.C_WIDTH, at.C_SIZE])
+                for s in self._specials
+                if s[at.X_KIND] == at.K_PRODUCT
+            )
         )
         words = self.fixed["words"].copy()  # bounds are among them, which each searcher may relax for itself
         flat = Flat(

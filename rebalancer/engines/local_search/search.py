@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -64,6 +65,7 @@ _log = logging.getLogger(__name__)
 #: Destinations that greedy search looks at for an object, and for one of a whole group, partners for an exchange, and
 #: chains that begin with each object.
 _WIDTH, _GLANCE, _PARTNERS, _CHAINS = 32, 8, 24, 2
+_SWEEPS = ((descend, _WIDTH), (swap_down, _PARTNERS), (chase_down, _CHAINS), (rebuild, _WIDTH // 2))
 #: Greedy search goes on while a round gains this share of what there is, for so many rounds at most.
 _WORTHWHILE, _ROUNDS = 0.003, 1_000
 #: Per cent of moves that are tried against their slopes in problems of few objects, and how many are few.
@@ -95,7 +97,7 @@ _FRESH, _TURNS = 200_000, 16
 _SOUNDING, _MOST_SOUNDING = 20_000, 200_000
 #: What gains fastest is told by turns of so many seconds, or this share of the time where that is less, and by walks of
 #: this heat.
-_HEAT, _HEAT_SHARE, _LUKEWARM = 0.3, 0.03, 0.01
+_LAP, _LAP_SHARE, _LUKEWARM = 0.3, 0.03, 0.01
 #: The share of the time for chains, and for placing objects anew, when greedy search has dried up.
 _POLISH = 0.01
 #: What a step counts where the clock does not, in seconds.
@@ -132,6 +134,11 @@ def is_crowded(model: Model, incumbent: Incumbent, request: Request) -> bool:
         searcher.sweep(descend, incumbent.budget, _WIDTH)
         searcher.hand_over()
     return searcher.crowded()
+
+
+def _numbers(_model: Model) -> Iterator[int]:
+    """Return what numbers the searchers of a model."""
+    return count()
 
 
 @dataclass
@@ -190,7 +197,7 @@ class Searcher:
         compute(self.flat, np.ones(model.positions))
         self.trail.numbers[T_REACH] = self._containers + bool(may_leave(self.flat, self.trail, 200))
         self.trail.numbers[T_BLIND] = self._blind()
-        self._daring = seed % 2 == 0
+        self._daring = next(incumbent.once(_numbers)) % 2 == 0  # of two side by side, one
         self._fresh = max(_FRESH, len(self.flat.values), _TURNS * objects)
         self._limits = Limits.of(self.flattener)
         self._teams = self.flattener.teams()
@@ -303,25 +310,22 @@ class Searcher:
             self.hand_over(patient=True)
             if budget.over or self._enough(position) or (self._dry(between) and self._dry(before)):
                 break
-        for kernel, width in ((chase_down, _CHAINS), (rebuild, _WIDTH // 2)):
-            self.sweep(kernel, budget.part(min(_HEAT, _POLISH * budget.remaining)), width)
+        for kernel, width in _SWEEPS[2:]:
+            self.sweep(kernel, budget.part(min(_LAP, _POLISH * budget.remaining)), width)
         self.hand_over()
 
     def _race(self, position: int, budget: Budget) -> None:
         """Descend, exchange, push in chains, place anew, or walk, whatever gains fastest, until that is walking."""
         ways: list[Callable[[Budget], object]] = [
-            lambda turn: self.sweep(descend, turn, _WIDTH),
-            lambda turn: self.sweep(swap_down, turn, _PARTNERS),
-            lambda turn: self.sweep(chase_down, turn, _CHAINS),
-            lambda turn: self.sweep(rebuild, turn, _WIDTH // 2),
-            lambda turn: self._walk(turn, _LUKEWARM, _MIXES[0]),
+            *(partial(self.sweep, kernel, width=width) for kernel, width in _SWEEPS),
+            partial(self._walk, multiple=_LUKEWARM, mix=_MIXES[0]),
         ]
         rates = [math.inf] * len(ways)
         while not (budget.over or self._enough(position)):
             way = rates.index(max(rates))
             if rates[way] <= 0 or (way == len(ways) - 1 and rates[way] < math.inf):
                 break
-            before, turn = self.merit, budget.part(min(_HEAT, _HEAT_SHARE * budget.remaining))
+            before, turn = self.merit, budget.part(min(_LAP, _LAP_SHARE * budget.remaining))
             ways[way](turn)
             rates[way] = (before - self.merit) / max(turn.seconds, _STEP)
             self.hand_over(patient=True)

@@ -11,9 +11,10 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild
 from rebalancer.engines.local_search.kernels.climb import descend, swap_down
-from rebalancer.engines.local_search.kernels.trail import T_LENGTH
+from rebalancer.engines.local_search.kernels.trail import T_LENGTH, T_ROOM
 from rebalancer.engines.local_search.search import Searcher
 from rebalancer.model import Model
+from tests.engines.worlds import attracted
 
 
 def ring(members: int) -> Model:
@@ -72,3 +73,25 @@ def test_placing_anew_exchanges_one_for_two() -> None:
     moves: list[tuple[Callable[..., int], int]] = [(descend, 8), (swap_down, 8)]
     assert gained(two_for_one(), moves, 50) == 0
     assert gained(two_for_one(), [(rebuild, 8)], 50) == 3
+
+
+def test_chains_stay_within_the_log_and_their_container() -> None:
+    """Chains of one container's objects, of which some take along who would be next."""
+    for seed in range(20):
+        model = attracted(60, 3, seed)
+        searcher = Searcher(model, Incumbent.of(model, Request(time_limit=1.0, deterministic=True)), seed)
+        searcher.turn_to(0)
+        flat, trail = searcher.flat, searcher.trail
+        for container in (0, 1, 2, 0):
+            trail.numbers[T_LENGTH] = 0
+            trail.numbers[T_ROOM] = 6 * (int(flat.load[container]) + 1)
+            before = flat.place.copy()
+            chase_down(flat, trail, np.array([container], np.int32), 0, 1, 50, 1e-9)
+            length = int(trail.numbers[T_LENGTH])
+            assert length <= trail.numbers[T_ROOM]
+            for step in range(length - 1, -1, -1):
+                flat.place[trail.object[step]] = trail.source[step]
+            assert np.array_equal(flat.place, before)
+            searcher = Searcher(model, searcher.incumbent, seed + container)
+            searcher.turn_to(0)
+            flat, trail = searcher.flat, searcher.trail

@@ -18,7 +18,7 @@ from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.engines.local_search.kernels.slopes import compute
 from rebalancer.engines.local_search.kernels.trail import M_NOW, T_BLIND, T_GUESSES, T_HITS, appraise
 from rebalancer.engines.local_search.search import Searcher
-from rebalancer.engines.local_search.walks import Walks
+from rebalancer.engines.local_search.walks import Walk, Walks
 from rebalancer.model import Model
 from tests.engines.local_search.test_scan import pair_cost
 
@@ -161,6 +161,18 @@ def test_walks_double_while_there_is_time() -> None:
     assert (one.levelled, one.share) == (True, 0.65)
     for other in (Walks(False, True, 50), Walks(False, False, 10_000), Walks(True, True, 10_000)):
         assert not other.next(1.0).levelled
+
+
+def test_where_limits_forbid_most_moves_the_first_walk_relaxes_them() -> None:
+    assert Walks(True, False, 4_000).next() == Walk(4.0, 0.9, relaxed=True)
+    assert Walks(True, False, 250).next() == Walk(1.0, 0.9, relaxed=True)  # the hotter the more steps
+    assert Walks(True, False, 4_000, daring=False).next().relaxed
+    for hurried in (Walks(True, False, 250, daring=False), Walks(True, False, 50)):
+        for end in (5.0, 4.0, 3.0, 6.0, 2.0, 1.0, 0.5):
+            walk = hurried.next(0.5)
+            assert not walk.relaxed
+            hurried.learn(walk, end)
+        assert hurried.next(0.2) == Walk(0.4, 0.2)  # four times as hot as the best of the short ones, at 0.1
 
 
 @pytest.mark.parametrize(("hits", "share"), [(0, 10), (30, 20), (300, 20)])

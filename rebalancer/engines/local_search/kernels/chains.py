@@ -97,7 +97,8 @@ def chase_down(flat: Any, trail: Any, order: Any, first: int, last: int, tries: 
         if full(t, (_LINKS + 2) * (f.load[order[at]] + 1)):
             return at
         o = f.first[order[at]]
-        while o >= 0:
+        # a chain may take along who is next: the list of another container is not gone through, nor the log filled up
+        while o >= 0 and f.place[o] == order[at] and not full(t, _LINKS + 2):
             after = f.after[o]
             for _ in range(tries):
                 b = draw(t, f.sizes[Z_CONTAINERS])
