@@ -15,7 +15,7 @@ import argparse
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -29,24 +29,25 @@ from numpy.typing import NDArray
 from rebalancer import CapacitySpec, Rebalancer
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.kernels.jit import kernel
-from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Flat, pointers
+from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Flat
 from rebalancer.engines.local_search.kernels.propagate import fine, flush, shift
 from rebalancer.engines.local_search.kernels.scan import FORBIDDEN, block
 from rebalancer.engines.local_search.kernels.slopes import compute
+from rebalancer.engines.local_search.kernels.trail import new_trail
 from rebalancer.model import Cells, ConstraintCells, GoalCells, Model, ModelBuilder, Param, assemble
 from rebalancer.problem import Problem
 
 RESULT = Path(__file__).parent / "results" / "kernels.md"
 #: Containers that each object is tried in, per round.
 BLOCK = 32
+NAMES = [field.name for field in fields(Flat)]
 #: Arrays that searchers share; the others are each one's own.
-SHARED = Flat._fields[: Flat._fields.index("values")]
+SHARED = NAMES[: NAMES.index("values")]
 
 
 @kernel
-def make(flat: Any, objects: Any, places: Any) -> int:
+def make(f: Any, objects: Any, places: Any) -> int:
     """Make each move, read what it is worth, undo it; return how many break nothing."""
-    f = pointers(flat)
     allowed, total = 0, 0.0
     for i in range(len(objects)):
         o, a = objects[i], f.place[objects[i]]
@@ -62,14 +63,15 @@ def make(flat: Any, objects: Any, places: Any) -> int:
 
 
 @kernel
-def scan(flat: Any, objects: Any, places: Any, cost: Any) -> int:
+def scan(f: Any, t: Any, objects: Any, places: Any) -> int:
     """Judge each move without making it; return how many no bound forbids."""
-    f = pointers(flat)
     allowed = 0
     for i in range(len(objects)):
-        block(f, objects[i], places[i], places.shape[1], cost, FORBIDDEN)
         for j in range(places.shape[1]):
-            if cost[j] < FORBIDDEN:
+            t.to[j] = places[i, j]
+        block(f, t, objects[i], places.shape[1], FORBIDDEN)
+        for j in range(places.shape[1]):
+            if t.cost[j] < FORBIDDEN:
                 allowed += 1
     return allowed
 
@@ -81,7 +83,7 @@ def make_moves(flat: Flat, objects: NDArray[np.int32], places: NDArray[np.int32]
 
 def scan_moves(flat: Flat, objects: NDArray[np.int32], places: NDArray[np.int32]) -> int:
     """Return how many scanned moves no bound forbids."""
-    return int(scan(flat, objects, places, np.zeros(places.shape[1])))
+    return int(scan(flat, new_trail(1, 0), objects, places))
 
 
 Kind = Callable[[ModelBuilder], Cells]
@@ -201,7 +203,7 @@ def places_of(prepared: list[tuple[NDArray[np.int32], NDArray[np.int32]]]) -> in
 def sizes(flat: Flat) -> tuple[int, int]:
     """Return the bytes that searchers share, and those that each has of its own."""
     shared = sum(getattr(flat, name).nbytes for name in SHARED)
-    return shared, sum(array.nbytes for array in flat) - shared
+    return shared, sum(getattr(flat, name).nbytes for name in NAMES) - shared
 
 
 def measured(name: str, kind: Kind, problem: Problem, options: argparse.Namespace) -> list[str]:

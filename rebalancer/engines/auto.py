@@ -43,9 +43,9 @@ _SEEDING = ((5_000, 4.0, 0.2), (_HARD, 8.0, 0.2), (float("inf"), 120.0, 0.7))
 #: the end.
 _SOUNDED, _GLANCED_AT = 5_000_000, 300_000_000
 _SOUNDING, _OPEN, _POLISHING = 0.14, 0.05, 0.08
-#: Seconds that must be left for local search where its kernels have yet to be compiled: half of them, and several times
-#: as many on a slow machine, where later runs have what was compiled by then.
-_COMPILING = 40.0
+#: Seconds that must be left for local search where its kernels have yet to be compiled: half of them, and more
+#: on a slow machine, where later runs have what was compiled by then.
+_COMPILING = 25.0
 #: Seconds of a searcher's first turn where searchers take turns, and how much longer each next round is.
 _TURN, _LONGER = 2.0, 2.0
 #: How often somebody who waits for searchers looks whether one of them failed, in seconds.

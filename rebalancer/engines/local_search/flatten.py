@@ -12,6 +12,7 @@ from rebalancer.engines.local_search.alike import partners_of
 from rebalancer.engines.local_search.atoms import Column, Piece, Special, Way, is_rising
 from rebalancer.engines.local_search.forms import FAR, Forms, TooLargeForMoves
 from rebalancer.engines.local_search.kernels import layout as at
+from rebalancer.engines.local_search.kernels.jit import ready
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.lanes import assign_lanes
 from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Model, Product, Ratio, Reduce
@@ -429,6 +430,7 @@ class Flattener:
         """Return the arrays of one searcher, standing at an assignment."""
         from rebalancer.engines.local_search.kernels.propagate import fill_hashes, link, settle
 
+        ready()
         problem, columns = self.model.problem, self._columns
         place = np.where(assignment < 0, self.containers, assignment).astype(np.int32)
         values = np.zeros(self._values, np.int64)

@@ -41,7 +41,7 @@ ENTRIES = (
 def warm(on_kernel: Callable[[str], None] | None = None) -> None:
     """Compile every kernel that is not kept yet, for what searches hand to it; delete what older versions have left.
 
-    Takes half a minute to two where nothing is kept, half a second where everything is. Runs each kernel once on a
+    Takes ten to forty seconds where nothing is kept, half a second where everything is. Runs each kernel once on a
     model of two objects.
 
     Parameters

@@ -126,10 +126,7 @@ def _rotated(flat: Flat, o: int, q: int, c: int) -> float:
 
 
 def _block(flat: Flat, o: int, to: np.ndarray[tuple[int], np.dtype[np.int32]]) -> list[float]:
-    out = np.zeros(len(to))
-    elsewhere = to[to != flat.place[o]]
-    block_costs(flat, o, elsewhere, out)
-    return [float(value) for value in out]
+    return block_costs(flat, o, to[to != flat.place[o]]).tolist()
 
 
 def _same_values(flat: Flat) -> None:

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.forms import Forms
 from rebalancer.engines.local_search.kernels.jit import kernel
-from rebalancer.engines.local_search.kernels.layout import Flat, pointers
+from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.kernels.propagate import flush, move, objective, shift
 from rebalancer.engines.local_search.kernels.scan import FORBIDDEN, block, pair, rotate
 from rebalancer.engines.local_search.kernels.slopes import compute
+from rebalancer.engines.local_search.kernels.trail import new_trail
 from rebalancer.model import Function, Model
 from tests.engines.worlds import attracted, crowded
 from tests.property.problems import models_with
@@ -27,33 +28,40 @@ LINEAR = ("assignment_affinities", "capacity", "count_cost", "minimize_movement"
 
 
 @kernel
-def pair_cost(flat: Any, o: int, b: int) -> float:
+def pair_cost(f: Any, o: int, b: int) -> float:
     """Return what `pair` says."""
-    return float(pair(pointers(flat), o, b, FORBIDDEN))
+    return float(pair(f, o, b, FORBIDDEN))
 
 
 @kernel
-def passes(flat: Any, o: int, b: int, worst: float) -> bool:
+def passes(f: Any, o: int, b: int, worst: float) -> bool:
     """Return whether `pair` finds that a move costs at most so much."""
-    return bool(pair(pointers(flat), o, b, worst) <= worst)
+    return bool(pair(f, o, b, worst) <= worst)
 
 
 @kernel
-def rotate_cost(flat: Any, o: int, q: int, c: int) -> float:
+def rotate_cost(f: Any, o: int, q: int, c: int) -> float:
     """Return what `rotate` says."""
-    return float(rotate(pointers(flat), o, q, c, FORBIDDEN))
+    return float(rotate(f, o, q, c, FORBIDDEN))
 
 
 @kernel
-def block_costs(flat: Any, o: int, to: Any, out: Any) -> None:
-    """Fill in what `block` says."""
-    block(pointers(flat), o, to, len(to), out, FORBIDDEN)
+def scanned(f: Any, t: Any, o: int, n: int) -> None:
+    """Scan the first containers in the scratch of a trail."""
+    block(f, t, o, n, FORBIDDEN)
+
+
+def block_costs(flat: Flat, o: int, to: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return what `block` says."""
+    trail = new_trail(1, 0)
+    trail.to[: len(to)] = to
+    scanned(flat, trail, o, len(to))
+    return trail.cost[: len(to)].copy()
 
 
 @kernel
-def rotated(flat: Any, o: int, q: int, c: int) -> None:
+def rotated(f: Any, o: int, q: int, c: int) -> None:
     """Put ``o`` where ``q`` is and ``q`` into ``c``."""
-    f = pointers(flat)
     b = f.place[q]
     shift(f, q, c)
     shift(f, o, b)
@@ -91,8 +99,7 @@ def compare(model: Model, seed: int) -> None:
         compute(flat, worth)
         o, q = (int(index) for index in rng.integers(objects, size=2))
         to, c = (int(index) for index in rng.integers(containers + 1, size=2))
-        costs = np.zeros(len(everywhere))
-        block_costs(flat, o, everywhere, costs)
+        costs = block_costs(flat, o, everywhere)
         elsewhere = everywhere != flat.place[o]
         singly = [pair_cost(flat, o, int(b)) for b in everywhere[elsewhere]]
         near(costs[elsewhere], np.array(singly))

@@ -9,7 +9,7 @@ from typing import Any
 
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
-from rebalancer.engines.local_search.kernels.layout import Z_CONTAINERS, pointers
+from rebalancer.engines.local_search.kernels.layout import Z_CONTAINERS
 from rebalancer.engines.local_search.kernels.propagate import flush
 from rebalancer.engines.local_search.kernels.scan import block, pair
 from rebalancer.engines.local_search.kernels.trail import (
@@ -23,7 +23,6 @@ from rebalancer.engines.local_search.kernels.trail import (
     go,
     judged,
     merit,
-    trail_pointers,
 )
 
 #: The most objects that one chain pushes out, and how many of a container are looked at for the next one.
@@ -90,9 +89,8 @@ def chase(f: Any, t: Any, o: int, b: int, allowed: float) -> bool:
 
 
 @kernel
-def chase_down(flat: Any, trail: Any, order: Any, first: int, last: int, tries: int, least: float) -> int:
+def chase_down(f: Any, t: Any, order: Any, first: int, last: int, tries: int, least: float) -> int:
     """Start ``tries`` chains with each object of some containers, kept where they gain ``least``; see `descend`."""
-    f, t = pointers(flat), trail_pointers(trail)
     for at in range(first, last):
         if full(t, (_LINKS + 2) * (f.load[order[at]] + 1)):
             return at
@@ -109,13 +107,12 @@ def chase_down(flat: Any, trail: Any, order: Any, first: int, last: int, tries: 
 
 
 @kernel
-def rebuild(flat: Any, trail: Any, order: Any, first: int, last: int, width: int, least: float) -> int:
+def rebuild(f: Any, t: Any, order: Any, first: int, last: int, width: int, least: float) -> int:
     """Take objects out of each of some containers and of another one, and place them anew if that gains ``least``.
 
     Ruin and recreate: next is whoever would lose most if it did not get its best place, of its home, the two containers
     and ``width`` - 3 sampled ones. Returns like `descend`.
     """
-    f, t = pointers(flat), trail_pointers(trail)
     containers = f.sizes[Z_CONTAINERS]
     for at in range(first, last):
         if full(t, 4 * _OUT):
@@ -178,7 +175,7 @@ def _weigh(f: Any, t: Any, i: int, width: int) -> None:
     """Note the best place of an object in the queue, what it costs, the next best one, and how much dearer that is."""
     o = t.queue[i]
     t.to[0] = f.home[o]
-    block(f, o, t.to, width, t.cost, FORBIDDEN)
+    block(f, t, o, width, FORBIDDEN)
     best, second = 2 * FORBIDDEN, 2 * FORBIDDEN
     t.target[i] = t.when[i] = -1
     for j in range(width):

@@ -11,7 +11,7 @@ from typing import Any
 from rebalancer.engines.local_search.kernels.chains import some_object
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
-from rebalancer.engines.local_search.kernels.layout import C_VALUES, Z_ALIKE, Z_CONTAINERS, Z_OBJECTS, pointers
+from rebalancer.engines.local_search.kernels.layout import C_VALUES, Z_ALIKE, Z_CONTAINERS, Z_OBJECTS
 from rebalancer.engines.local_search.kernels.propagate import flush
 from rebalancer.engines.local_search.kernels.scan import block, leaving, pair, rotate
 from rebalancer.engines.local_search.kernels.trail import (
@@ -30,7 +30,6 @@ from rebalancer.engines.local_search.kernels.trail import (
     go,
     judged,
     merit,
-    trail_pointers,
 )
 
 #: Containers that are looked at to rank the objects of one.
@@ -42,7 +41,7 @@ _ALIKE = 50
 
 
 @kernel
-def descend(flat: Any, trail: Any, order: Any, first: int, last: int, width: int, least: float) -> int:
+def descend(f: Any, t: Any, order: Any, first: int, last: int, width: int, least: float) -> int:
     """Move objects of some containers to the best of ``width`` sampled ones wherever that gains ``least``.
 
     Of the objects of a container those go first that gain the most for what it costs to have them elsewhere; whoever is
@@ -53,7 +52,6 @@ def descend(flat: Any, trail: Any, order: Any, first: int, last: int, width: int
     int
         Where in ``order`` it stopped: ``last``, or earlier because the log is full.
     """
-    f, t = pointers(flat), trail_pointers(trail)
     for at in range(first, last):
         if full(t, f.load[order[at]] + 1):
             return at
@@ -123,7 +121,7 @@ def _look_around(f: Any, t: Any, i: int, n: int, least: float) -> bool:
     """Note which of ``n`` containers, one its home, is best for an object in the queue; return if any is allowed."""
     o = t.queue[i]
     t.to[0] = f.home[o]
-    block(f, o, t.to, n, t.cost, -least)
+    block(f, t, o, n, -least)
     best, cost, allowed = -1, -least, False
     for j in range(n):
         if t.to[j] != f.place[o]:
@@ -137,9 +135,8 @@ def _look_around(f: Any, t: Any, i: int, n: int, least: float) -> bool:
 
 
 @kernel
-def swap_down(flat: Any, trail: Any, order: Any, first: int, last: int, tries: int, least: float) -> int:
+def swap_down(f: Any, t: Any, order: Any, first: int, last: int, tries: int, least: float) -> int:
     """Exchange objects of some containers with sampled others wherever that gains ``least``; returns like `descend`."""
-    f, t = pointers(flat), trail_pointers(trail)
     objects = f.sizes[Z_OBJECTS]
     for at in range(first, last):
         if full(t, 2 * f.load[order[at]] + 2):
@@ -165,9 +162,7 @@ def swap_down(flat: Any, trail: Any, order: Any, first: int, last: int, tries: i
 
 
 @kernel
-def anneal(
-    flat: Any, trail: Any, steps: int, hot: float, cold: float, swaps: float, homes: float, ejections: float
-) -> int:
+def anneal(f: Any, t: Any, steps: int, hot: float, cold: float, swaps: float, homes: float, ejections: float) -> int:
     """Walk at random: moves and exchanges that cost c are made with probability exp(-c / temperature).
 
     Parameters
@@ -185,7 +180,6 @@ def anneal(
     int
         Steps made.
     """
-    f, t = pointers(flat), trail_pointers(trail)
     objects, containers = f.sizes[Z_OBJECTS], t.numbers[T_REACH]
     temperature = hot
     factor = (cold / hot) ** (64.0 / steps) if hot > 0 and cold > 0 else 0.0
@@ -262,12 +256,11 @@ def _refused(t: Any, cost: float, allowed: float) -> bool:
 
 
 @kernel
-def return_home(flat: Any, trail: Any, first: int, last: int, allowed: float) -> int:
+def return_home(f: Any, t: Any, first: int, last: int, allowed: float) -> int:
     """Put moved objects back where they started wherever that costs at most ``allowed``.
 
     Returns the object at which it stopped.
     """
-    f, t = pointers(flat), trail_pointers(trail)
     for o in range(first, last):
         home = f.home[o]
         if f.place[o] == home:
@@ -282,7 +275,7 @@ def return_home(flat: Any, trail: Any, first: int, last: int, allowed: float) ->
 
 
 @kernel
-def sample(flat: Any, trail: Any, out: Any) -> int:
+def sample(f: Any, t: Any, out: Any) -> int:
     """Fill in what random moves and exchanges really cost that no bound forbids, and are no gain.
 
     Returns
@@ -290,7 +283,6 @@ def sample(flat: Any, trail: Any, out: Any) -> int:
     int
         How many were found.
     """
-    f, t = pointers(flat), trail_pointers(trail)
     objects, containers = f.sizes[Z_OBJECTS], t.numbers[T_REACH]
     found = 0
     for turn in range(20 * len(out)):
@@ -320,7 +312,7 @@ def sample(flat: Any, trail: Any, out: Any) -> int:
 
 
 @kernel
-def effects(flat: Any, trail: Any, columns: Any, out: Any) -> int:
+def effects(f: Any, t: Any, columns: Any, out: Any) -> int:
     """Fill in by how much random moves that no bound forbids change the value of each of some columns of one cell.
 
     Parameters
@@ -335,7 +327,6 @@ def effects(flat: Any, trail: Any, columns: Any, out: Any) -> int:
     int
         Rows filled in.
     """
-    f, t = pointers(flat), trail_pointers(trail)
     found, width = 0, len(columns)
     for _ in range(20 * len(out)):
         if found == len(out) or full(t, 1):
@@ -356,9 +347,8 @@ def effects(flat: Any, trail: Any, columns: Any, out: Any) -> int:
 
 
 @kernel
-def may_leave(flat: Any, trail: Any, tries: int) -> bool:
+def may_leave(f: Any, t: Any, tries: int) -> bool:
     """Return whether some sampled object may be taken out of all containers."""
-    f, t = pointers(flat), trail_pointers(trail)
     for _ in range(tries):
         o = draw(t, f.sizes[Z_OBJECTS])
         if f.place[o] < f.sizes[Z_CONTAINERS] and pair(f, o, f.sizes[Z_CONTAINERS], FORBIDDEN) < FORBIDDEN:
@@ -367,9 +357,8 @@ def may_leave(flat: Any, trail: Any, tries: int) -> bool:
 
 
 @kernel
-def sampled_share(flat: Any, trail: Any, tries: int) -> float:
+def sampled_share(f: Any, t: Any, tries: int) -> float:
     """Return the share of random moves that no bound of a tally forbids."""
-    f, t = pointers(flat), trail_pointers(trail)
     allowed = 0
     for _ in range(tries):
         o, b = draw(t, f.sizes[Z_OBJECTS]), draw(t, f.sizes[Z_CONTAINERS])
@@ -379,7 +368,7 @@ def sampled_share(flat: Any, trail: Any, tries: int) -> float:
 
 
 @kernel
-def move_teams(flat: Any, trail: Any, starts: Any, members: Any, tries: int, width: int, allowed: float) -> int:
+def move_teams(f: Any, t: Any, starts: Any, members: Any, tries: int, width: int, allowed: float) -> int:
     """Move all objects of a group at once: to one container, each to the best of some, home, or out of all containers.
 
     For what pays only when it is complete, so that no single move leads there.
@@ -394,7 +383,6 @@ def move_teams(flat: Any, trail: Any, starts: Any, members: Any, tries: int, wid
     int
         Groups tried; fewer than ``tries`` where the log is full.
     """
-    f, t = pointers(flat), trail_pointers(trail)
     groups, reach = len(starts) - 1, t.numbers[T_REACH]
     for turn in range(tries):
         g = draw(t, groups)
@@ -414,7 +402,7 @@ def move_teams(flat: Any, trail: Any, starts: Any, members: Any, tries: int, wid
             elif kind == 0:
                 for n in range(width):
                     t.to[n] = draw(t, reach)
-                block(f, o, t.to, width, t.cost, FORBIDDEN)
+                block(f, t, o, width, FORBIDDEN)
                 best = -1
                 for n in range(width):
                     at_home = t.to[n] == f.place[o]

@@ -23,7 +23,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     P_WIDTH,
     Z_COLUMNS,
     Z_CONTAINERS,
-    pointers,
 )
 from rebalancer.engines.local_search.kernels.propagate import beyond, record, staged
 from rebalancer.engines.local_search.kernels.slopes import price
@@ -48,7 +47,7 @@ def _paid(f: Any, k: int, g: int, s: int, v: int) -> float:
 
 
 @kernel
-def heat(flat: Any, out: Any, by_item: Any) -> None:
+def heat(f: Any, out: Any, by_item: Any) -> None:
     """Fill in each container's share of what is paid in the items that it is in.
 
     Parameters
@@ -57,7 +56,6 @@ def heat(flat: Any, out: Any, by_item: Any) -> None:
     by_item : float64 array
         Scratch, as long as the longest tally has items.
     """
-    f = pointers(flat)
     containers = f.sizes[Z_CONTAINERS]
     for c in range(containers):
         out[c] = 0.0

@@ -1,44 +1,79 @@
-"""How kernels are compiled: without the GIL, and kept on disk for the next process."""
+"""How kernels are compiled: without the GIL, and kept on disk for the next process.
+
+A kernel has a copy of whatever it calls, compiled with it. What is large and called by many is compiled by itself.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import cache
-from typing import Any, TypeVar
+from functools import cache, partial
+from threading import Lock
+from typing import Any, TypeVar, cast
+
+import numba
+from llvmlite import binding
+from numba import types
 
 from rebalancer.engines.local_search.kept import cache_folder, obstacle
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+#: What functions compiled apart take and return, besides addresses.
+NOTHING, INT, FLOAT = types.none, types.int64, types.float64
+
+_HOW: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+_apart: dict[str, tuple[Callable[..., Any], Any]] = {}
+_ready: dict[str, Any] = {}
+_lock = Lock()
+
 
 def kernel(function: _F) -> _F:
     """Compile a function when it is first called, or load what an earlier process compiled."""
-    return _compiled(function, False)
+    return cast(_F, _kept(numba.njit, function))
 
 
 def sums(function: _F) -> _F:
     """Compile a function like `kernel`, whose sums may be added up in any order, several addends at once."""
-    return _compiled(function, {"reassoc", "contract", "nsz"})
+    return cast(_F, _kept(partial(numba.njit, fastmath={"reassoc", "contract", "nsz"}), function))
 
 
-def _compiled(function: _F, fastmath: bool | set[str]) -> _F:
-    # The compiler's own types, where it has any, say nothing of what kernels take: to type checkers they are functions.
-    numba = _compiler()
+def apart(result: Any, *arguments: Any) -> Callable[[_F], _F]:
+    """Compile a function once, for all kernels that call it; only they can, and only after `ready`.
+
+    Parameters
+    ----------
+    result, arguments : numba types
+    """
+    types_of_it = result(*arguments)
+
+    def wrap(function: _F) -> _F:
+        symbol = f"rebalancer_{function.__name__}"
+        _apart[symbol] = function, types_of_it
+        return cast(_F, types.ExternalFunction(symbol, types_of_it))
+
+    return wrap
+
+
+def ready() -> None:
+    """Compile or load what is compiled apart, and tell the kernels where it is."""
+    from rebalancer.engines.local_search.kernels import climb  # noqa: F401 - it imports all that is called
+
+    with _lock:
+        for symbol, (function, types_of_it) in _apart.items():
+            if symbol not in _ready:
+                _ready[symbol] = _kept(partial(numba.cfunc, types_of_it), function)
+                binding.add_symbol(symbol, _ready[symbol].address)
+
+
+def _kept(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:
+    """Compile a function as a decorator does, to be kept in our folder."""
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(cache_folder())  # is looked at once, when the function is wrapped
     try:
-        how = {"nogil": True, "cache": _keeps(), "error_model": "numpy", "boundscheck": False, "fastmath": fastmath}
-        compiled: _F = numba.njit(**how)(function)
+        return decorator(**_HOW, cache=_keeps())(function)
     finally:
         numba.config.CACHE_DIR = before
-    return compiled
-
-
-def _compiler() -> Any:
-    import numba
-
-    return numba
 
 
 @cache
@@ -51,23 +86,3 @@ def _keeps() -> bool:
             reason.strerror or reason,
         )
     return reason is None
-
-
-def _pointer() -> Any:
-    from numba.extending import intrinsic
-
-    types = _compiler().types
-
-    @intrinsic
-    def pointer(typing_context: Any, array: Any) -> Any:
-        """Return where the data of an array begins."""
-
-        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return context.make_array(signature.args[0])(context, builder, arguments[0]).data
-
-        return types.CPointer(array.dtype)(array), build
-
-    return pointer
-
-
-pointer = _pointer()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
-from rebalancer.engines.local_search.kernels.jit import kernel, pointer
+from rebalancer.engines.local_search.kernels.addresses import Arrays, Float64, Int32, Int64, table_of
 
 # Columns, pieces, stages, specials and memberships are rows of one array each. Everywhere, such a row is meant by where
 # it begins: number ``C_ITEMS`` of column ``k`` is ``columns[k + C_ITEMS]``.
@@ -98,106 +98,61 @@ L_WIDTH = 8
 UNKNOWN = -1.0
 
 
-class Flat(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Flat(Arrays):
     """A model and an assignment. The first part never changes; the second is one searcher's own.
 
-    Arrays have one axis, and are int64 unless said otherwise. Kernels hand them to each other as `pointers`.
+    Arrays have one axis, and are int64 unless said otherwise. Kernels hand each other the address of their
+    table.
     """
 
-    sizes: Any
-    columns: Any
-    pieces: Any
-    stages: Any
-    specials: Any
-    uses: Any  # specials that read each column
-    maps: Any  # int32
-    words: Any  # each searcher has its own: bounds are among them, and may be relaxed
-    spread: Any
-    spots: Any
-    object_rows: Any  # where the memberships of each object begin in ``rows``; objects + 1
-    rows: Any  # int32
-    weights: Any  # of memberships
-    except_item: Any  # int32
-    except_weight: Any
-    singles: Any  # columns of one cell, in order
-    objectives: Any  # column of each tuple position
-    head: Any  # in pairs: pieces that round what an objective adds up, and its tuple position
-    head_weight: Any  # float64: what one rounded unit of each is worth
-    hash_rows: Any  # where each hash row begins
-    home: Any  # int32, initial container of each object; number of containers: unplaced
-    scan_rows: Any  # where the memberships of each object begin that are not in lanes; objects
-    lane_weight: Any  # float64: of each object in each lane, away from where it started and there; zeros at the end
-    alike: Any  # int32: Z_ALIKE objects of each that weigh about the same
+    sizes: Int64
+    columns: Int64
+    pieces: Int64
+    stages: Int64
+    specials: Int64
+    uses: Int64  # specials that read each column
+    maps: Int32
+    words: Int64  # each searcher has its own: bounds are among them, and may be relaxed
+    spread: Int64
+    spots: Int64
+    object_rows: Int64  # where the memberships of each object begin in ``rows``; objects + 1
+    rows: Int32
+    weights: Int64  # of memberships
+    except_item: Int32
+    except_weight: Int64
+    singles: Int64  # columns of one cell, in order
+    objectives: Int64  # column of each tuple position
+    head: Int64  # in pairs: pieces that round what an objective adds up, and its tuple position
+    head_weight: Float64  # what one rounded unit of each is worth
+    hash_rows: Int64  # where each hash row begins
+    home: Int32  # initial container of each object; number of containers: unplaced
+    scan_rows: Int64  # where the memberships of each object begin that are not in lanes; objects
+    lane_weight: Float64  # of each object in each lane, away from where it started and there; zeros at the end
+    alike: Int32  # Z_ALIKE objects of each that weigh about the same
     # -- one searcher's own
-    values: Any
-    hash_key: Any  # int32
-    hash_value: Any
-    place: Any  # int32, container of each object
-    spare: Any  # float64, the most that each can gain outside lanes; UNKNOWN since it moved, or slopes are new
-    pending: Any  # what each column of one cell has yet to take in, at its beginning
-    stack: Any  # changes that have yet to be made, in fours
-    counts: Any  # N_WIDTH
-    broken: Any  # amount beyond bounds, at each column's beginning
-    paid: Any  # of rising columns, how many cells have a piece that is not 0, and then 1 if more may be worth having;
+    values: Int64
+    hash_key: Int32
+    hash_value: Int64
+    place: Int32  # container of each object
+    spare: Float64  # the most that each can gain outside lanes; UNKNOWN since it moved, or slopes are new
+    pending: Int64  # what each column of one cell has yet to take in, at its beginning
+    stack: Int64  # changes that have yet to be made, in fours
+    counts: Int64  # N_WIDTH
+    broken: Int64  # amount beyond bounds, at each column's beginning
+    paid: Int64  # of rising columns, how many cells have a piece that is not 0, and then 1 if more may be worth having;
     # of tallies, then 1 if somebody was seen to gain there by coming, other than home
-    numbers: Any  # trees and sorted rows of specials
-    gradient: Any  # float64, by value
-    piece_gradient: Any  # float64: what one unit more of each piece is worth, at its beginning
-    lean: Any  # float64, at the beginning of columns of one cell: what a unit is worth beyond what it is (N_LEANING)
-    penalty: Any  # float64, at each column's beginning: price of one unit beyond its bounds; infinite: forbidden
-    first: Any  # int32, first object of each container (+ unplaced), -1: none
-    after: Any  # int32, next object in the same container
-    before: Any  # int32, previous one; -1 - container for the first
-    load: Any  # int32, objects in each container
-    lanes: Any  # float64, by container (+ unplaced), L_WIDTH, and lane
+    numbers: Int64  # trees and sorted rows of specials
+    gradient: Float64  # by value
+    piece_gradient: Float64  # what one unit more of each piece is worth, at its beginning
+    lean: Float64  # at the beginning of columns of one cell: what a unit is worth beyond what it is (N_LEANING)
+    penalty: Float64  # at each column's beginning: price of one unit beyond its bounds; infinite: forbidden
+    first: Int32  # first object of each container (+ unplaced), -1: none
+    after: Int32  # next object in the same container
+    before: Int32  # previous one; -1 - container for the first
+    load: Int32  # objects in each container
+    lanes: Float64  # by container (+ unplaced), L_WIDTH, and lane
 
 
-@kernel
-def pointers(f: Flat) -> Flat:
-    """Return the arrays as bare pointers, which cost nothing to hand on (arrays are counted at every call)."""
-    return Flat(
-        pointer(f.sizes),
-        pointer(f.columns),
-        pointer(f.pieces),
-        pointer(f.stages),
-        pointer(f.specials),
-        pointer(f.uses),
-        pointer(f.maps),
-        pointer(f.words),
-        pointer(f.spread),
-        pointer(f.spots),
-        pointer(f.object_rows),
-        pointer(f.rows),
-        pointer(f.weights),
-        pointer(f.except_item),
-        pointer(f.except_weight),
-        pointer(f.singles),
-        pointer(f.objectives),
-        pointer(f.head),
-        pointer(f.head_weight),
-        pointer(f.hash_rows),
-        pointer(f.home),
-        pointer(f.scan_rows),
-        pointer(f.lane_weight),
-        pointer(f.alike),
-        pointer(f.values),
-        pointer(f.hash_key),
-        pointer(f.hash_value),
-        pointer(f.place),
-        pointer(f.spare),
-        pointer(f.pending),
-        pointer(f.stack),
-        pointer(f.counts),
-        pointer(f.broken),
-        pointer(f.paid),
-        pointer(f.numbers),
-        pointer(f.gradient),
-        pointer(f.piece_gradient),
-        pointer(f.lean),
-        pointer(f.penalty),
-        pointer(f.first),
-        pointer(f.after),
-        pointer(f.before),
-        pointer(f.load),
-        pointer(f.lanes),
-    )
+#: Of the address that stands for one of these.
+FLAT = table_of(Flat)

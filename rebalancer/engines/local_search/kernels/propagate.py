@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.jit import INT, NOTHING, apart, kernel
 from rebalancer.engines.local_search.kernels.layout import (
     C_CLASS,
     C_CONDITION,
@@ -37,6 +37,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     F_ROUND,
     F_SQUARE,
     F_STEP,
+    FLAT,
     K_LARGEST_OF,
     K_MAX,
     K_MIN,
@@ -89,7 +90,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_LANES,
     Z_OBJECTS,
     Z_SINGLES,
-    pointers,
 )
 
 # -- one cell -------------------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def target_cell(f: Any, p: int, rec: int, g: int, s: int) -> int:
 # -- following a change ---------------------------------------------------------------------------------------------
 
 
-@kernel
+@apart(NOTHING, FLAT, INT, INT, INT, INT)
 def change(f: Any, k: int, g: int, s: int, delta: int) -> None:
     """Add to a cell, and to everything that depends on it; cells that stand alone have it noted as pending."""
     stack = f.stack
@@ -444,7 +444,7 @@ def _reorder(numbers: Any, start: int, end: int, old: int, new: int, rank: int, 
 # -- moves ----------------------------------------------------------------------------------------------------------
 
 
-@kernel
+@apart(NOTHING, FLAT, INT, INT)
 def shift(f: Any, o: int, b: int) -> None:
     """Put an object into container ``b``; single cells learn of it in `flush`."""
     a = f.place[o]
@@ -492,17 +492,15 @@ def flush(f: Any) -> None:
 
 
 @kernel
-def move(flat: Any, o: int, b: int) -> None:
+def move(f: Any, o: int, b: int) -> None:
     """Put an object into container ``b``."""
-    f = pointers(flat)
     shift(f, o, b)
     flush(f)
 
 
 @kernel
-def objective(flat: Any, position: int) -> tuple[int, float]:
+def objective(f: Any, position: int) -> tuple[int, float]:
     """Return the objective of a tuple position, as `integer` and as `fine` have it."""
-    f = pointers(flat)
     return integer(f, position), fine(f, position)
 
 
@@ -531,9 +529,8 @@ def fine(f: Any, position: int) -> float:
 
 
 @kernel
-def fill_hashes(flat: Any, k: int, group: Any, item: Any, amount: Any) -> None:
+def fill_hashes(f: Any, k: int, group: Any, item: Any, amount: Any) -> None:
     """Enter values into the hash rows of a column."""
-    f = pointers(flat)
     for i in range(len(group)):
         if amount[i]:
             increase(f, k, group[i], item[i], amount[i])
@@ -549,9 +546,8 @@ def build_trees(numbers: Any, start: Any, largest: bool) -> None:
 
 
 @kernel
-def link(flat: Any) -> None:
+def link(f: Any) -> None:
     """Chain the objects of each container."""
-    f = pointers(flat)
     for o in range(f.sizes[Z_OBJECTS] - 1, -1, -1):
         c = f.place[o]
         head = f.first[c]
@@ -582,9 +578,8 @@ def _paid(f: Any, k: int) -> int:
 
 
 @kernel
-def settle(flat: Any) -> None:
+def settle(f: Any) -> None:
     """Count what is beyond its bounds, and what costs something."""
-    f = pointers(flat)
     for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH, C_WIDTH):
         f.paid[k] = _paid(f, k) if f.columns[k + C_RISING] else 0
     f.counts[N_BROKEN] = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, NOTHING, apart, kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, lanes_cost, lanes_forbid
 from rebalancer.engines.local_search.kernels.layout import (
     C_FLAT,
@@ -24,6 +24,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_USE_END,
     C_VALUES,
     C_WORDS,
+    FLAT,
     P_WIDTH,
     R_COLUMN,
     R_EXCEPTS,
@@ -36,6 +37,7 @@ from rebalancer.engines.local_search.kernels.layout import (
 )
 from rebalancer.engines.local_search.kernels.propagate import beyond, record, staged, value, weight
 from rebalancer.engines.local_search.kernels.slopes import price
+from rebalancer.engines.local_search.kernels.trail import TRAIL
 
 
 @kernel
@@ -70,12 +72,15 @@ def _only_costs(f: Any, k: int) -> bool:
     return bool(f.columns[k + C_RISING] and f.paid[k] == 0 and f.paid[k + 1] == 0)
 
 
-@kernel
-def block(f: Any, o: int, to: Any, n: int, cost: Any, worst: float) -> None:
-    """Fill in what it costs to put an object into each of ``n`` containers; FORBIDDEN where a bound forbids it.
+@apart(NOTHING, FLAT, TRAIL, INT, INT, FLOAT)
+def block(f: Any, t: Any, o: int, n: int, worst: float) -> None:
+    """Note what it costs to put an object into each of ``n`` containers; FORBIDDEN where a bound forbids it.
+
+    Which ones is in the scratch ``to``, and that goes to ``cost``.
 
     Costs of more than ``worst`` may be left incomplete once nothing that follows can make them smaller.
     """
+    to, cost = t.to, t.cost
     a, nobody, home = f.place[o], f.sizes[Z_OBJECTS], f.home[o]
     containers, hopeless = f.sizes[Z_CONTAINERS], worst + _spare(f, o) if worst < FORBIDDEN else FORBIDDEN
     open = f.sizes[Z_LANES] == 0
@@ -163,7 +168,7 @@ def _cost_of(f: Any, k: int, g: int, s: int, delta: int) -> float:
     return cell_cost(f, k, g, s, v, v + delta)
 
 
-@kernel
+@apart(FLOAT, FLAT, INT)
 def leaving(f: Any, o: int) -> float:
     """Return what it costs to take an object out of where it is, without saying where it goes."""
     a, cost = f.place[o], 0.0
@@ -175,7 +180,7 @@ def leaving(f: Any, o: int) -> float:
     return cost
 
 
-@kernel
+@apart(FLOAT, FLAT, INT, INT, FLOAT)
 def pair(f: Any, o: int, b: int, worst: float) -> float:
     """Return what it costs to put an object into a container."""
     a, nobody = f.place[o], f.sizes[Z_OBJECTS]
@@ -231,7 +236,7 @@ def _rotated_lanes(f: Any, o: int, q: int, a: int, b: int, c: int) -> float:
     return cost
 
 
-@kernel
+@apart(FLOAT, FLAT, INT, INT, INT, FLOAT)
 def rotate(f: Any, o: int, q: int, c: int, worst: float) -> float:
     """Return what it costs to put object ``o`` where ``q`` is, and ``q`` into container ``c``.
 

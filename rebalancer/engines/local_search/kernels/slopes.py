@@ -75,7 +75,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_POSITIONS,
     Z_SINGLES,
     Z_VALUES,
-    pointers,
 )
 from rebalancer.engines.local_search.kernels.propagate import beyond, coefficient, record, target_cell
 
@@ -142,9 +141,8 @@ def _fan_price(f: Any, p: int, rec: int, fan: int) -> float:
 
 
 @kernel
-def compute(flat: Any, worth: Any) -> None:
+def compute(f: Any, worth: Any) -> None:
     """Fill in all slopes, for tuple positions that are worth this much each, and bounds with a finite price."""
-    f = pointers(flat)
     for i in range(f.sizes[Z_VALUES]):
         f.gradient[i] = 0.0
     for position in range(f.sizes[Z_POSITIONS]):

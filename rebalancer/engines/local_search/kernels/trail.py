@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from rebalancer.engines.local_search.kernels.jit import kernel, pointer
+from rebalancer.engines.local_search.kernels.addresses import Arrays, Float64, Int32, Int64, UInt64, table_of
+from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, apart, kernel
 from rebalancer.engines.local_search.kernels.lanes import fill_lanes
 from rebalancer.engines.local_search.kernels.layout import (
     C_HIGH,
     C_LOW,
     C_VALUES,
     C_WIDTH,
+    FLAT,
     N_BROKEN,
     N_LEANING,
     Z_COLUMNS,
     Z_OBJECTS,
     Z_POSITIONS,
     Z_SINGLES,
-    pointers,
 )
 from rebalancer.engines.local_search.kernels.propagate import fine, flush, integer, shift
 
@@ -37,28 +39,33 @@ LOT = 1024
 NEVER = 1e300
 
 
-class Trail(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Trail(Arrays):
     """Arrays of one searcher.
 
     Moves are logged as (object, container it left); the first ``numbers[T_BEST]`` of them lead to the best answer.
     While bounds are relaxed (``numbers[T_RELAXED]``) no answer counts.
     """
 
-    random: Any  # uint64 (1,)
-    numbers: Any  # int64 (T_WIDTH,)
-    merits: Any  # float64 (2,)
-    marks: Any  # int64, the integers of the tuple positions now
-    best: Any  # int64, those of the best answer
-    worth: Any  # float64, weight of each tuple position
-    object: Any  # int32
-    source: Any  # int32
-    cost: Any  # float64, scratch for blocks
-    to: Any  # int32, scratch for blocks
-    queue: Any  # int32, here and below scratch for up to LOT objects that may leave a container: they,
-    target: Any  # int32, where they would go,
-    when: Any  # int32, after how many others that was found out,
-    gain: Any  # float64, what is gained,
-    price: Any  # float64, and what it costs where they go
+    random: UInt64  # (1,)
+    numbers: Int64  # (T_WIDTH,)
+    merits: Float64  # (2,)
+    marks: Int64  # the integers of the tuple positions now
+    best: Int64  # those of the best answer
+    worth: Float64  # weight of each tuple position
+    object: Int32
+    source: Int32
+    cost: Float64  # scratch for blocks
+    to: Int32  # scratch for blocks
+    queue: Int32  # here and below scratch for up to LOT objects that may leave a container: they,
+    target: Int32  # where they would go,
+    when: Int32  # after how many others that was found out,
+    gain: Float64  # what is gained,
+    price: Float64  # and what it costs where they go
+
+
+#: Of the address that stands for one of these.
+TRAIL = table_of(Trail)
 
 
 def new_trail(positions: int, seed: int, room: int = 1 << 16, widest: int = 256) -> Trail:
@@ -67,40 +74,21 @@ def new_trail(positions: int, seed: int, room: int = 1 << 16, widest: int = 256)
     numbers[T_ROOM] = room
     seeded = np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
     return Trail(
-        seeded,
-        numbers,
-        np.zeros(2),
-        np.zeros(positions, np.int64),
-        np.zeros(positions, np.int64),
-        np.zeros(positions),
-        np.zeros(room, np.int32),
-        np.zeros(room, np.int32),
-        np.zeros(widest),
-        np.zeros(widest, np.int32),
-        *(np.zeros(LOT, np.int32) for _ in range(3)),
-        *(np.zeros(LOT) for _ in range(2)),
-    )
-
-
-@kernel
-def trail_pointers(t: Trail) -> Trail:
-    """Return the arrays as bare pointers."""
-    return Trail(
-        pointer(t.random),
-        pointer(t.numbers),
-        pointer(t.merits),
-        pointer(t.marks),
-        pointer(t.best),
-        pointer(t.worth),
-        pointer(t.object),
-        pointer(t.source),
-        pointer(t.cost),
-        pointer(t.to),
-        pointer(t.queue),
-        pointer(t.target),
-        pointer(t.when),
-        pointer(t.gain),
-        pointer(t.price),
+        random=seeded,
+        numbers=numbers,
+        merits=np.zeros(2),
+        marks=np.zeros(positions, np.int64),
+        best=np.zeros(positions, np.int64),
+        worth=np.zeros(positions),
+        object=np.zeros(room, np.int32),
+        source=np.zeros(room, np.int32),
+        cost=np.zeros(widest),
+        to=np.zeros(widest, np.int32),
+        queue=np.zeros(LOT, np.int32),
+        target=np.zeros(LOT, np.int32),
+        when=np.zeros(LOT, np.int32),
+        gain=np.zeros(LOT),
+        price=np.zeros(LOT),
     )
 
 
@@ -163,7 +151,7 @@ def back(f: Any, t: Any, length: int) -> None:
     t.numbers[T_LENGTH] = length
 
 
-@kernel
+@apart(INT, FLAT, TRAIL, INT, FLOAT)
 def judged(f: Any, t: Any, length: int, allowed: float) -> bool:
     """Keep what was logged after a length if it costs at most ``allowed``, undo it otherwise; return which.
 
@@ -206,9 +194,8 @@ def full(t: Any, more: int) -> bool:
 
 
 @kernel
-def appraise(flat: Any, trail: Any) -> float:
+def appraise(f: Any, t: Any) -> float:
     """Note what the searcher minimises where it stands, after prices or positions have changed, and return it."""
-    f, t = pointers(flat), trail_pointers(trail)
     fill_lanes(f)
     for position in range(f.sizes[Z_POSITIONS]):
         t.marks[position] = integer(f, position)
@@ -217,9 +204,8 @@ def appraise(flat: Any, trail: Any) -> float:
 
 
 @kernel
-def restart(flat: Any, trail: Any) -> None:
+def restart(f: Any, t: Any) -> None:
     """Take where the searcher stands as its best answer."""
-    f, t = pointers(flat), trail_pointers(trail)
     t.numbers[T_LENGTH] = t.numbers[T_BEST] = 0
     for position in range(f.sizes[Z_POSITIONS]):
         t.best[position] = t.marks[position] = integer(f, position)
@@ -227,18 +213,17 @@ def restart(flat: Any, trail: Any) -> None:
 
 
 @kernel
-def best_place(flat: Any, trail: Any, out: Any) -> None:
+def best_place(f: Any, t: Any, out: Any) -> None:
     """Write down the best answer that the log leads to."""
     for o in range(len(out)):
-        out[o] = flat.place[o]
-    for i in range(trail.numbers[T_LENGTH] - 1, trail.numbers[T_BEST] - 1, -1):
-        out[trail.object[i]] = trail.source[i]
+        out[o] = f.place[o]
+    for i in range(t.numbers[T_LENGTH] - 1, t.numbers[T_BEST] - 1, -1):
+        out[t.object[i]] = t.source[i]
 
 
 @kernel
-def follow(flat: Any, place: Any) -> None:
+def follow(f: Any, place: Any) -> None:
     """Move every object to where it is in another answer."""
-    f = pointers(flat)
     for o in range(f.sizes[Z_OBJECTS]):
         if f.place[o] != place[o]:
             shift(f, o, place[o])
