@@ -23,6 +23,9 @@ class Walk:
 #: hotter the more steps it has for each object, up to the first number; with fewer it may not find back, so not all
 #: searchers try, and none with fewer than the second. Then others take turns.
 _MANY, _BARELY = 1_000, 60
+#: One walk of each kind with so many steps for each object, if that takes at most this share of the time, tells whether
+#: to level goals instead.
+_TRIAL, _AT_MOST = 2_500, 0.04
 _THOROUGH = Walk(4.0, 0.9, relaxed=True)
 _AFTERWARDS = (Walk(0.3, 0.2), Walk(2.0, 0.25, relaxed=True))
 
@@ -57,17 +60,32 @@ class Walks:
     ends: dict[float, float] = field(default_factory=dict)
     number: int = 0
     _first: float = 0.0
+    _trials: tuple[Walk, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._relaxing = self.crowded and self.steps > (_BARELY if self.daring else _MANY)
+        self._levelling = self.uneven and self.steps * _MOST > _FEWEST
+        share = _TRIAL / self.steps
+        if self._relaxing and self._levelling and share <= _AT_MOST:
+            self._trials = (replace(_THOROUGH, share=share), Walk(_MILD, share, levelled=True))
+        self._levelling = self._levelling and not self.crowded
 
     def next(self, left: float = 1.0) -> Walk:
         """Return the next walk, for at most the share of the time that is left."""
-        number, at = self.number, self.number - len(_HEATS)
+        number = self.number - len(self._trials)
         self.number += 1
-        if self.crowded and self.steps > (_BARELY if self.daring else _MANY):
+        if number < 0:
+            return self._trials[number]
+        if number == 0 and self._trials:
+            relaxed, levelled = (self.ends[walk.multiple] for walk in self._trials)
+            self._relaxing, self._levelling = relaxed <= levelled, relaxed > levelled
+        if self._relaxing:
             hot = _THOROUGH.multiple * min(1.0, self.steps / _MANY)
             return _AFTERWARDS[number % 2 - 1] if number else replace(_THOROUGH, multiple=hot)
-        if self.uneven and not self.crowded and self.steps * _MOST > _FEWEST:
+        if self._levelling:
             share = min(max(_FIRST, _FEWEST / self.steps) * 2 ** min(number, 3), _MOST * left)
             return Walk(_MILD, share, levelled=True) if share * self.steps >= _FEWEST else Walk(_COLD, left)
+        at = number - len(_HEATS)
         if at < 0:
             return Walk(_HEATS[at], _SHORT)
         best = min(self.ends, key=lambda multiple: self.ends[multiple])
