@@ -36,7 +36,7 @@ _CLOSABLE = 100_000
 #: … and from the first number on its hint is worth some seconds of the searchers; above the second it rarely closes the
 #: gap. Up to so many pairs the searchers get so many seconds, and at most this share of the time.
 _SEEDED, _HARD = 1_000, 20_000
-_SEEDING = ((5_000, 4.0, 0.2), (_HARD, 8.0, 0.2), (float("inf"), 120.0, 0.7))
+_SEEDING = ((_HARD, 10.0, 0.2), (float("inf"), 120.0, 0.7))
 #: Up to this many pairs, some search tells whether containers are crowded, in this share of the time; up to the second
 #: number, a descent does. Where they are, and more than this share of an objective is still open, nobody closes the gap
 #: of many pairs, and two local searches side by side find more than one beside another engine; that one comes back for
@@ -74,9 +74,12 @@ class AutoEngine:
         elif fits(incumbent) and (pairs <= _CLOSABLE or incumbent.found is None):
             if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
                 seconds, part = next((seconds, part) for limit, seconds, part in _SEEDING if pairs <= limit)
-                share = incumbent.budget.part(min(seconds, part * incumbent.budget.remaining))
-                together(searchers(share), incumbent, share, request)
-                return CpsatEngine().conclude(incumbent, seeded=True)
+
+                def search(budget: Budget) -> None:
+                    together(searchers(budget), incumbent, budget, request)
+
+                search(incumbent.budget.part(min(seconds, part * incumbent.budget.remaining)))
+                return CpsatEngine().conclude(incumbent, search)
             return CpsatEngine().conclude(incumbent)
         together(searchers(incumbent.budget), incumbent, incumbent.budget, request)
         return finish(incumbent, self.name)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,11 @@ from rebalancer.engines.cpsat.proto import INFINITE
 from rebalancer.engines.cpsat.rows import Rows
 from rebalancer.engines.cpsat.run import DETERMINISTIC_SECOND, Outcome, solve
 from rebalancer.engines.cpsat.secants import more_secants
+from rebalancer.engines.cpsat.shares import bound_by_parts
 from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.neighbourhood import engine as neighbourhood
+from rebalancer.engines.neighbourhood.kinds import scopes_of
 from rebalancer.engines.neighbourhood.search import Neighbourhoods
 from rebalancer.model import CellValues, Model
 from rebalancer.model.evaluate import linear_form
@@ -50,8 +54,14 @@ _STALLED, _STALLED_SHARE, _STALLS = 4.0, 0.3, 2
 #: Seconds of the first such question, how much longer the next one is where there was no reply, and the share of the
 #: time that one question may take.
 _QUESTION, _LONGER, _QUESTION_SHARE = 2.0, 1.5, 0.25
+#: Share of the time for what parts of the containers cost at least.
+_BY_PARTS = 0.08
 #: Rounds without gain after which improving part by part gives up, and the whole model is tried.
 _PATIENCE = 40
+
+
+#: Improve a search's answer until a budget is over.
+Others = Callable[[Budget], object]
 
 
 class CpsatEngine:
@@ -70,17 +80,17 @@ class CpsatEngine:
         neighbourhood.improve(model, search, search.budget, request)
         return finish(search, self.name)
 
-    def conclude(self, search: Incumbent, seeded: bool = False) -> Answer:
+    def conclude(self, search: Incumbent, others: Others | None = None) -> Answer:
         """Return the answer of searching the whole problem, from the best that is known.
 
-        ``seeded``: what is known is what other searchers have found.
+        ``others`` are who has found that; where the whole stalls, they have another turn.
         """
-        reason = self.search(search, seeded)
+        reason = self.search(search, others)
         if reason is not None:
             return Answer(Status.INFEASIBLE, None, tuple(search.bounds), reason, self.name)
         return finish(search, self.name)
 
-    def search(self, search: Incumbent, seeded: bool = False) -> str | None:
+    def search(self, search: Incumbent, others: Others | None = None) -> str | None:
         """Search all candidates; return why there is no answer, if that is proven."""
         model, budget = search.model, search.budget
         literals = all_candidates(model)
@@ -103,7 +113,7 @@ class CpsatEngine:
         proven = True
         for position in range(model.positions):
             share = budget.remaining if position == model.positions - 1 else budget.remaining / 2
-            proven = self._minimise(search, encoding, position, budget.part(share), proven, seeded) and proven
+            proven = self._minimise(search, encoding, position, budget.part(share), proven, others) and proven
             if budget.over:
                 proven = proven and position == model.positions - 1
                 break
@@ -170,7 +180,7 @@ class CpsatEngine:
         position: int,
         budget: Budget,
         earlier_proven: bool,
-        seeded: bool,
+        others: Others | None,
     ) -> bool:
         """Minimise one position, the earlier ones held at their values; return whether the result is proven."""
         rows = encoding.objectives[position]
@@ -179,20 +189,38 @@ class CpsatEngine:
         large = encoding.literals.count > _LARGE
         parts = Neighbourhoods(search, search.request) if encoding.literals.count > _SMALL else None
         # what others have seeded goes to the whole at once, which needs its time for cuts; parts follow where it stalls
-        waiting = seeded and not large and not encoding.squares
+        waiting = others is not None and not large and not encoding.squares
         search.turn_to(position)
+        whole = len(rows.key) and not encoding.squares and _SMALL < encoding.literals.count <= _LARGE
+        if bound is not None and whole:
+            bound = self._raised(search, encoding, position, budget.part(_BY_PARTS * budget.remaining), bound)
+            if earlier_proven:
+                search.raise_bound(position, bound)
         if parts is not None and not waiting and not search.enough(position, bound):
             share = _LARGE_SHARE if large else _IMPROVING_SHARE
             parts.improve(position, budget.part(budget.remaining * share), bound, _PATIENCE)
+        if others is None and parts is not None:
+            others = partial(parts.improve, position, bound=bound, patience=_PATIENCE)
         search.news.tell(position, None, bound if earlier_proven else None)
         if len(rows.key):
-            bound = self._search_whole(search, encoding, position, budget, bound, earlier_proven, parts)
+            bound = self._search_whole(search, encoding, position, budget, bound, earlier_proven, others)
         if earlier_proven:
             search.raise_bound(position, bound)
         search.news.tell(position, search.integers[position])
         if len(rows.key) and position < search.model.positions - 1:
             encoding.bulk.linear_of(rows.var, rows.coef, -INFINITE, search.integers[position] - constant)
         return bound is not None and (search.integers[position] <= bound or self._closed(search, position, bound))
+
+    @staticmethod
+    def _raised(search: Incumbent, encoding: Encoding, position: int, budget: Budget, bound: int) -> int:
+        """Return a bound, or what the parts of some scope cost at least where that is more."""
+        for item_of in scopes_of(search.model):
+            if budget.over or search.enough(position, bound):
+                break
+            by_parts = bound_by_parts(encoding, encoding.objectives[position], item_of, search.request, budget)
+            if by_parts is not None:
+                bound = max(bound, min(by_parts, search.integers[position]))
+        return bound
 
     @staticmethod
     def _closed(search: Incumbent, position: int, bound: int) -> bool:
@@ -208,11 +236,11 @@ class CpsatEngine:
         budget: Budget,
         bound: int | None,
         earlier_proven: bool,
-        parts: Neighbourhoods | None,
+        others: Others | None,
     ) -> int | None:
         """Let CP-SAT minimise a position over all candidates; return the proven bound, None where there is none.
 
-        Where it stalls it goes on with answers that ``parts`` may find meanwhile.
+        Where it stalls it goes on with answers that ``others`` find in between.
         """
         problem = search.model.problem
         constant = _constant(encoding.objectives[position])
@@ -281,8 +309,8 @@ class CpsatEngine:
             elif not encoding.squares and outcome.status == "OPTIMAL":
                 break
             elif stalls < _STALLS and not encoding.squares and bound is not None:
-                if parts is not None:
-                    parts.improve(position, budget.part(budget.remaining * _STALLED_SHARE), bound, _PATIENCE)
+                if others is not None:
+                    others(budget.part(budget.remaining * _STALLED_SHARE))
                 bound = self._rule_out(search, encoding, position, budget, bound)
                 low, value = bound, search.integers[position]
                 if self._closed(search, position, bound):

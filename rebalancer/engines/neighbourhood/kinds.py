@@ -65,7 +65,7 @@ def kinds_of(model: Model) -> dict[str, Kind]:
     out: dict[str, Kind] = {"containers": _containers, "receivers": _receivers, "moved": _moved, "leavers": _leavers}
     for number, (group, member) in enumerate(_groupings(model)):
         out[f"groups {number}"] = _Groups(group, member, len(model.problem.objects))
-    for number, item_of in enumerate(_scopes(model)):
+    for number, item_of in enumerate(scopes_of(model)):
         out[f"items {number}"] = _Items(item_of)
     if (model.problem.initial < 0).any():
         out["unplaced"] = _unplaced
@@ -82,7 +82,7 @@ def _groupings(model: Model) -> list[tuple[IntArray, IntArray]]:
     return list(found.values())[:4]
 
 
-def _scopes(model: Model) -> list[NDArray[np.int32]]:
+def scopes_of(model: Model) -> list[NDArray[np.int32]]:
     """Return the groupings of containers that the model counts by, each once; not the containers themselves."""
     found: dict[bytes, NDArray[np.int32]] = {}
     for cells in model.graph:
@@ -220,4 +220,4 @@ class _Items:
         return _exchange(scene, np.concatenate([[seed], order]), size)
 
 
-__all__ = ["Kind", "Scene", "kinds_of"]
+__all__ = ["Kind", "Scene", "kinds_of", "scopes_of"]
