@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 from rebalancer.engines import incumbent
-from rebalancer.engines.auto import Searcher, together
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.finish import finish
@@ -21,6 +20,7 @@ from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.engines.local_search.search import improve as local_search
 from rebalancer.engines.neighbourhood.engine import improve as neighbourhood
+from rebalancer.engines.together import Searcher, together
 from rebalancer.model import Model
 from tests.engines.worlds import crowded
 

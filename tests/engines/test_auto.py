@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rebalancer.engines import auto
+from rebalancer.engines import auto, together
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
@@ -83,7 +83,7 @@ def test_a_searcher_that_cannot_hold_the_model_is_left_out(workers: int, caplog:
             shared.budget.reach()
 
     with caplog.at_level(logging.INFO, "rebalancer"):
-        auto.together((too_small, able), incumbent, incumbent.budget, request)
+        together.together((too_small, able), incumbent, incumbent.budget, request)
     assert calls.count("too small") == 1
     assert calls.count("able") == (2 if workers == 1 else 1)
     assert "local search is left out: it would need a table of 7 groups × 8 items" in caplog.text
@@ -91,7 +91,7 @@ def test_a_searcher_that_cannot_hold_the_model_is_left_out(workers: int, caplog:
 
 @pytest.mark.parametrize("stopped", [True, False])
 def test_the_end_does_not_wait_for_a_searcher_that_is_busy(stopped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto, "_LATE", 0.0)
+    monkeypatch.setattr(together, "_LATE", 0.0)
     model = crowded(24, 4)
     request = Request(time_limit=60, workers=2)
     incumbent = Incumbent.of(model, request)
@@ -106,6 +106,7 @@ def test_the_end_does_not_wait_for_a_searcher_that_is_busy(stopped: bool, monkey
         if stopped:
             request.stop.set()
 
-    auto.together((builds, searches), incumbent, incumbent.budget if stopped else incumbent.budget.part(0.0), request)
+    budget = incumbent.budget if stopped else incumbent.budget.part(0.0)
+    together.together((builds, searches), incumbent, budget, request)
     assert not done.is_set()
     done.set()

@@ -10,12 +10,12 @@ from fractions import Fraction
 import pytest
 
 from rebalancer import engines
-from rebalancer.engines.auto import together
 from rebalancer.engines.base import Request, Status
 from rebalancer.engines.bounds import lower_bounds
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.progress import ProgressLog
+from rebalancer.engines.together import together
 from rebalancer.model import Model
 from rebalancer.settings import Settings
 from rebalancer.solver import InputError

@@ -6,8 +6,10 @@ from rebalancer.engines.base import Answer, Request
 from rebalancer.engines.bounds import raise_bounds
 from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.forms import TooLargeForMoves
 from rebalancer.engines.local_search.search import improve
+from rebalancer.engines.together import side_by_side
 from rebalancer.model import Model
 from rebalancer.problem.errors import Fault, InputError
 
@@ -18,7 +20,7 @@ class LocalSearchEngine:
     name = "local_search"
 
     def solve(self, model: Model, request: Request) -> Answer:
-        """Return the best assignment found within the request's limits.
+        """Return the best assignment found within the request's limits, by as many searchers as there are workers.
 
         Raises
         ------
@@ -27,10 +29,14 @@ class LocalSearchEngine:
         """
         incumbent = Incumbent.of(model, request)
         raise_bounds(incumbent)
-        if len(model.problem.objects) and not incumbent.all_enough():
+        if len(model.problem.objects) and len(model.problem.containers) and not incumbent.all_enough():
             try:
-                improve(model, incumbent, incumbent.budget, request)
+                incumbent.once(Flattener)
             except TooLargeForMoves as error:
                 message = f"local search would need a table of {error}, which is too large; choose 'neighbourhood'"
                 raise InputError([Fault("too-large", message, ("engine",), self.name, "neighbourhood")]) from error
+            if request.workers > 1 and not request.deterministic:
+                side_by_side((improve,) * request.workers, incumbent, incumbent.budget, request)
+            else:
+                improve(model, incumbent, incumbent.budget, request)
         return finish(incumbent, self.name)

@@ -163,3 +163,20 @@ def test_cells_that_cannot_be_written_down_are_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(forms, "MOST_CELLS", 0)
     with pytest.raises(InputError, match=r"a table of .* which is too large; choose 'neighbourhood'"):
         LocalSearchEngine().solve(overfull(), counted(0.1))
+
+
+@pytest.mark.parametrize(("deterministic", "searchers"), [(False, 3), (True, 1)])
+def test_as_many_searchers_as_workers(monkeypatch: pytest.MonkeyPatch, deterministic: bool, searchers: int) -> None:
+    seeds: list[int] = []
+    made = Searcher.__init__
+
+    def noted(self: Searcher, model: Model, incumbent: Incumbent, seed: int) -> None:
+        seeds.append(seed)
+        made(self, model, incumbent, seed)
+
+    monkeypatch.setattr(Searcher, "__init__", noted)
+    model = crowded(60, 6)
+    answer = LocalSearchEngine().solve(model, Request(time_limit=0.3, workers=3, seed=5, deterministic=deterministic))
+    assert answer.assignment is not None
+    assert model.evaluate(answer.assignment).feasible
+    assert len(set(seeds)) == searchers

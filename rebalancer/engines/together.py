@@ -1,0 +1,108 @@
+"""Searchers that improve one incumbent: side by side, or in turns."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from rebalancer.engines.base import Request
+from rebalancer.engines.budget import Budget
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.forms import TooLargeForMoves
+from rebalancer.model import Model
+
+_log = logging.getLogger(__name__)
+
+#: Improves a shared incumbent until a budget is over: ``searcher(model, incumbent, budget, request)``.
+Searcher = Callable[[Model, Incumbent, Budget, Request], None]
+
+#: Seconds of a searcher's first turn where searchers take turns, and how much longer each next round is.
+_TURN, _LONGER = 2.0, 2.0
+#: How often somebody who waits for searchers looks whether one of them failed, in seconds.
+_GLANCE = 0.1
+#: Seconds that searchers have to come back after somebody has stopped the search, which building a large model may not
+#: keep, and once their time is over, which compiling kernels may not.
+_GRACE, _LATE = 0.3, 2.0
+
+
+def together(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, request: Request) -> None:
+    """Let searchers improve an incumbent until a budget is over or nothing is left to improve.
+
+    Side by side where there are workers for it; in turns where there are none, or where every run has to be the same.
+    """
+    if request.deterministic or request.workers < 2 or len(team) < 2:
+        _in_turns(team, incumbent, budget, request)
+    else:
+        side_by_side(team, incumbent, budget, request)
+
+
+def _search(searcher: Searcher, incumbent: Incumbent, budget: Budget, request: Request) -> bool:
+    """Let a searcher search; return whether it can hold the model."""
+    try:
+        searcher(incumbent.model, incumbent, budget, request)
+    except TooLargeForMoves as reason:
+        _log.info("local search is left out: it would need a table of %s", reason)
+        return False
+    return True
+
+
+def _in_turns(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, request: Request) -> None:
+    """Give one searcher after the other a turn, round after round, each longer than the last."""
+    turn, able = _TURN, list(team)
+    while able and not (budget.over or incumbent.all_enough()):
+        for searcher in tuple(able):
+            share = budget.part(turn if len(able) > 1 else budget.remaining)
+            if not _search(searcher, incumbent, share, request):
+                able.remove(searcher)
+            if budget.over:
+                return
+        turn *= _LONGER
+
+
+def side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, request: Request) -> None:
+    """Run every searcher in a thread of its own: the first with all workers that the others leave, these with one.
+
+    Where somebody waits for the answer (``budget.stop``), searchers that are busy with something are left behind, and
+    so are those that do not come back when the time is over.
+    """
+    whole = budget.part(budget.remaining)
+    failures: list[BaseException] = []
+
+    def work(searcher: Searcher, workers: int, seed: int) -> None:
+        try:
+            _search(searcher, incumbent, whole, replace(request, workers=workers, seed=seed))
+        except BaseException as failure:
+            failures.append(failure)
+            whole.reach()
+        if incumbent.all_enough():
+            whole.reach()
+
+    first = max(1, request.workers - len(team) + 1)
+    threads = [
+        threading.Thread(
+            target=work,
+            args=(searcher, first if number == 0 else 1, request.seed + number),
+            name=f"rebalancer-searcher-{number}",
+            daemon=True,
+        )
+        for number, searcher in enumerate(team)
+    ]
+    for thread in threads:
+        thread.start()
+    over = None
+    while any(thread.is_alive() for thread in threads):
+        for thread in threads:
+            thread.join(_GLANCE)
+        if whole.over:
+            over = over or time.monotonic()
+            # who is late has nothing to add: every answer is handed over
+            if time.monotonic() - over > (_GRACE if budget.stop.is_set() else _LATE):
+                break
+    if failures:
+        raise failures[0]
+
+
+__all__ = ["Searcher", "side_by_side", "together"]
