@@ -29,7 +29,7 @@ _CLOSABLE = 100_000
 #: … and from the first number on its hint is worth some seconds of the searchers; above the second it rarely closes the
 #: gap. Up to so many pairs the searchers get so many seconds, and at most this share of the time.
 _SEEDED, _HARD = 1_000, 20_000
-_SEEDING = ((_HARD, 10.0, 0.2), (float("inf"), 120.0, 0.7))
+_SEEDING = ((1_500, 4.0, 0.2), (_HARD, 10.0, 0.2), (float("inf"), 120.0, 0.7))
 #: Up to this many pairs, some search tells whether containers are crowded, in this share of the time; up to the second
 #: number, a descent does. Where they are, and more than this share of an objective is still open, nobody closes the gap
 #: of many pairs, and two local searches side by side find more than one beside another engine; that one comes back for

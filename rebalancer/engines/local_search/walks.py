@@ -25,7 +25,7 @@ class Walk:
 _MANY, _BARELY = 1_000, 60
 #: One walk of each kind with so many steps for each object, if that takes at most this share of the time, tells whether
 #: to level goals instead.
-_TRIAL, _AT_MOST = 2_500, 0.04
+_TRIAL, _AT_MOST = 1_500, 0.04
 _THOROUGH = Walk(4.0, 0.9, relaxed=True)
 _AFTERWARDS = (Walk(0.3, 0.2), Walk(2.0, 0.25, relaxed=True))
 
