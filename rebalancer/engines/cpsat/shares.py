@@ -73,8 +73,10 @@ class _Parts:
         self.rows: list[tuple[list[int], list[int], list[int], list[int]]] = []
         self.defining: dict[int, list[int]] = defaultdict(list)
         for constraint in proto.constraints:
-            if constraint.has_linear():  # to ask any other constraint for its linear part would make it one
-                body = constraint.linear
+            if not constraint.has_linear():  # to ask any other for its linear part would make it linear
+                continue
+            body = constraint.linear
+            if len(body.vars):
                 row = list(body.vars), list(body.coeffs), list(body.domain), list(constraint.enforcement_literal)
                 self.rows.append(row)
         # every variable is made of those before it
