@@ -39,6 +39,8 @@ _SOUNDING, _OPEN, _POLISHING = 0.14, 0.05, 0.08
 #: Seconds that must be left for local search where its kernels have yet to be compiled: half of them, and more
 #: on a slow machine, where later runs have what was compiled by then.
 _COMPILING = 25.0
+#: Seconds that are enough to go on compiling beside others, who do not wait for it: what is compiled is kept.
+_COMPILING_BESIDE = 5.0
 
 
 class AutoEngine:
@@ -54,7 +56,7 @@ class AutoEngine:
         raise_bounds(incumbent)
         pairs = len(model.problem.objects) * (len(model.problem.containers) + 1)
         if pairs > _HARD and _crowded(incumbent, request, pairs):
-            team = searchers(incumbent.budget)
+            team = searchers(incumbent.budget, request.workers)
             most = incumbent.budget.part((1 - _POLISHING) * incumbent.budget.remaining)
             together(team[:1] * request.workers, incumbent, most, request)
         elif fits(incumbent) and (pairs <= _CLOSABLE or incumbent.found is None):
@@ -62,12 +64,12 @@ class AutoEngine:
                 seconds, part = next((seconds, part) for limit, seconds, part in _SEEDING if pairs <= limit)
 
                 def search(budget: Budget) -> None:
-                    together(searchers(budget), incumbent, budget, request)
+                    together(searchers(budget, request.workers), incumbent, budget, request)
 
                 search(incumbent.budget.part(min(seconds, part * incumbent.budget.remaining)))
                 return CpsatEngine().conclude(incumbent, search)
             return CpsatEngine().conclude(incumbent)
-        together(searchers(incumbent.budget), incumbent, incumbent.budget, request)
+        together(searchers(incumbent.budget, request.workers), incumbent, incumbent.budget, request)
         return finish(incumbent, self.name)
 
 
@@ -76,7 +78,7 @@ def _crowded(incumbent: Incumbent, request: Request, pairs: int) -> bool:
 
     While local search is being compiled nobody knows.
     """
-    team, budget = searchers(incumbent.budget), incumbent.budget
+    team, budget = searchers(incumbent.budget, request.workers), incumbent.budget
     several = request.workers > 1 and not request.deterministic and len(team) > 1
     if not several or pairs > _GLANCED_AT or incumbent.found is None or budget.remaining == float("inf"):
         return False
@@ -95,12 +97,13 @@ def _crowded(incumbent: Incumbent, request: Request, pairs: int) -> bool:
     return any(found)
 
 
-def searchers(budget: Budget) -> tuple[Searcher, ...]:
+def searchers(budget: Budget, workers: int = 1) -> tuple[Searcher, ...]:
     """Return what improves an incumbent, best first: without local search where there is no time to compile it.
 
     Where runs have to be the same, what an earlier one left on disk must not matter, nor does the clock: then it waits.
     """
-    ready = budget.deterministic or budget.remaining >= _COMPILING or is_warm()
+    needed = _COMPILING if workers < 2 else _COMPILING_BESIDE
+    ready = budget.deterministic or budget.remaining >= needed or is_warm()
     if not ready:
         _log.info("local search is left out, as it is not compiled yet; `rebalance doctor --warm` does that once")
     found = []

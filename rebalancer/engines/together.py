@@ -12,6 +12,7 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.forms import TooLargeForMoves
+from rebalancer.engines.local_search.kept import is_warm
 from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ def side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budge
         if whole.over:
             over = over or time.monotonic()
             # who is late has nothing to add: every answer is handed over
-            if time.monotonic() - over > (_GRACE if budget.stop.is_set() else _LATE):
+            if time.monotonic() - over > (_GRACE if budget.stop.is_set() or not is_warm() else _LATE):
                 break
     if failures:
         raise failures[0]
