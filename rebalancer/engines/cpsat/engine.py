@@ -54,8 +54,8 @@ _STALLED, _STALLED_SHARE, _STALLS = 4.0, 0.3, 2
 #: Seconds of the first such question, how much longer the next one is where there was no reply, and the share of the
 #: time that one question may take.
 _QUESTION, _LONGER, _QUESTION_SHARE = 2.0, 1.5, 0.25
-#: Share of the time for what parts of the containers cost at least.
-_BY_PARTS = 0.08
+#: Share of the time for what parts of the containers cost at least, and the most seconds.
+_BY_PARTS, _BY_PARTS_SECONDS = 0.08, 20.0
 #: Rounds without gain after which improving part by part gives up, and the whole model is tried.
 _PATIENCE = 40
 
@@ -193,7 +193,7 @@ class CpsatEngine:
         search.turn_to(position)
         whole = len(rows.key) and not encoding.squares and _SMALL < encoding.literals.count <= _LARGE
         if bound is not None and whole:
-            bound = self._raised(search, encoding, position, budget.part(_BY_PARTS * budget.remaining), bound)
+            bound = self._raised(search, encoding, position, budget, bound)
             if earlier_proven:
                 search.raise_bound(position, bound)
         if parts is not None and not waiting and not search.enough(position, bound):
@@ -214,10 +214,11 @@ class CpsatEngine:
     @staticmethod
     def _raised(search: Incumbent, encoding: Encoding, position: int, budget: Budget, bound: int) -> int:
         """Return a bound, or what the parts of some scope cost at least where that is more."""
+        share = budget.part(min(_BY_PARTS * budget.remaining, _BY_PARTS_SECONDS))
         for item_of in scopes_of(search.model):
-            if budget.over or search.enough(position, bound):
+            if share.over or search.enough(position, bound):
                 break
-            by_parts = bound_by_parts(encoding, encoding.objectives[position], item_of, search.request, budget)
+            by_parts = bound_by_parts(encoding, encoding.objectives[position], item_of, search.request, share)
             if by_parts is not None:
                 bound = max(bound, min(by_parts, search.integers[position]))
         return bound

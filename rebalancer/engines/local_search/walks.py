@@ -63,12 +63,12 @@ class Walks:
     _trials: tuple[Walk, ...] = ()
 
     def __post_init__(self) -> None:
+        levels = self.uneven and self.steps * _MOST > _FEWEST
         self._relaxing = self.crowded and self.steps > (_BARELY if self.daring else _MANY)
-        self._levelling = self.uneven and self.steps * _MOST > _FEWEST
-        share = _TRIAL / self.steps
-        if self._relaxing and self._levelling and share <= _AT_MOST:
+        self._levelling = levels and not self.crowded
+        if self._relaxing and levels and _AT_MOST * self.steps >= _TRIAL:
+            share = _TRIAL / self.steps
             self._trials = (replace(_THOROUGH, share=share), Walk(_MILD, share, levelled=True))
-        self._levelling = self._levelling and not self.crowded
 
     def next(self, left: float = 1.0) -> Walk:
         """Return the next walk, for at most the share of the time that is left."""

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from rebalancer import GroupCountSpec, MinimizeMovementSpec, Rebalancer
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
+from rebalancer.engines.cpsat import engine
 from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.engines.cpsat.encode import Encoding, encode
+from rebalancer.engines.cpsat.engine import CpsatEngine
 from rebalancer.engines.cpsat.shares import bound_by_parts
+from rebalancer.engines.incumbent import Incumbent
 from rebalancer.model import CellValues, Model
 from tests.property.problems import models, optimum
 
@@ -62,3 +65,20 @@ def test_limits_per_rack_count_who_has_to_leave(weight: int) -> None:
     best = model.evaluate(np.array([0, 0, 0, 0, 2, 3, 2, 3], np.int32))  # of each job, one has left the rack
     assert bound(model, encoding, [0, 0, 1, 1]) == best.integers[0]
     assert (bound(model, encoding, [0, 1, 2, 3]) or 0) <= 0  # each host alone may keep all that it has
+
+
+@pytest.mark.parametrize("limit", [None, 30.0, 3_600.0])
+def test_it_has_little_time_even_where_the_whole_has_no_limit(
+    monkeypatch: pytest.MonkeyPatch, limit: float | None
+) -> None:
+    left: list[float] = []
+
+    def noted(_encoding: Encoding, _objective: object, _parts: object, _request: Request, budget: Budget) -> None:
+        left.append(budget.remaining)
+
+    monkeypatch.setattr(engine, "bound_by_parts", noted)
+    model = racks(1)
+    budget = Budget(limit)
+    assert CpsatEngine._raised(Incumbent.of(model, Request()), encoded(model), 0, budget, -5) == -5
+    assert left
+    assert max(left) <= min(20.0, 0.08 * (limit or 1_000.0))

@@ -175,6 +175,23 @@ def test_where_limits_forbid_most_moves_the_first_walk_relaxes_them() -> None:
         assert hurried.next(0.2) == Walk(0.4, 0.2)  # four times as hot as the best of the short ones, at 0.1
 
 
+def test_where_there_is_time_one_walk_of_each_kind_decides() -> None:
+    for relaxed, levelled in ((1.0, 2.0), (2.0, 1.0), (float("inf"), 1.0)):
+        walks = Walks(True, True, 100_000)
+        trials = [walks.next(), walks.next()]
+        assert [(walk.relaxed, walk.levelled) for walk in trials] == [(True, False), (False, True)]
+        assert all(walk.share * walks.steps >= 1_000 for walk in trials)
+        assert sum(walk.share for walk in trials) < 0.1
+        for walk, end in zip(trials, (relaxed, levelled), strict=True):
+            walks.learn(walk, end)
+        assert walks.next().levelled == (levelled < relaxed)
+
+
+@pytest.mark.parametrize("steps", [0.0, -10.0])
+def test_there_are_walks_when_the_time_is_over(steps: float) -> None:
+    assert Walks(True, True, steps).next(0.0)
+
+
 @pytest.mark.parametrize(("hits", "share"), [(0, 10), (30, 20), (300, 20)])
 def test_moves_against_their_slopes_are_tried_where_that_pays(hits: int, share: int) -> None:
     searcher = searcher_of(fleet())
