@@ -29,13 +29,11 @@ _CLOSABLE = 100_000
 #: … and from the first number on its hint is worth some seconds of the searchers; above the second it rarely closes the
 #: gap. Up to so many pairs the searchers get so many seconds, and at most this share of the time.
 _SEEDED, _HARD = 1_000, 20_000
-_SEEDING = ((1_500, 4.0, 0.2), (_HARD, 10.0, 0.2), (float("inf"), 120.0, 0.7))
-#: Up to this many pairs, some search tells whether containers are crowded, in this share of the time; up to the second
-#: number, a descent does. Where they are, and more than this share of an objective is still open, nobody closes the gap
-#: of many pairs, and two local searches side by side find more than one beside another engine; that one comes back for
-#: the end.
-_SOUNDED, _GLANCED_AT = 5_000_000, 300_000_000
-_SOUNDING, _OPEN, _POLISHING = 0.14, 0.05, 0.08
+_SEEDING = ((1_500, 4.0, 0.2), (5_000, 10.0, 0.2), (_HARD, 25.0, 0.5), (float("inf"), 120.0, 0.7))
+#: Up to this many pairs, some search tells whether containers are crowded, in this share of the time. Where they are,
+#: or pairs are more, and more than this share of an objective is still open, nobody closes the gap, and local searches
+#: side by side find more than one beside another engine; that one comes back for the end.
+_SOUNDED, _SOUNDING, _OPEN, _POLISHING = 5_000_000, 0.14, 0.05, 0.08
 #: Seconds that must be left for local search where its kernels have yet to be compiled: half of them, and more
 #: on a slow machine, where later runs have what was compiled by then.
 _COMPILING = 25.0
@@ -55,7 +53,7 @@ class AutoEngine:
             return finish(incumbent, self.name)
         raise_bounds(incumbent)
         pairs = len(model.problem.objects) * (len(model.problem.containers) + 1)
-        if pairs > _HARD and _crowded(incumbent, request, pairs):
+        if pairs > _HARD and _for_local_search(incumbent, request, pairs):
             team = searchers(incumbent.budget, request.workers)
             most = incumbent.budget.part((1 - _POLISHING) * incumbent.budget.remaining)
             together(team[:1] * request.workers, incumbent, most, request)
@@ -64,7 +62,10 @@ class AutoEngine:
                 seconds, part = next((seconds, part) for limit, seconds, part in _SEEDING if pairs <= limit)
 
                 def search(budget: Budget) -> None:
-                    together(searchers(budget, request.workers), incumbent, budget, request)
+                    team = searchers(budget, request.workers)
+                    if len(team) > 1 and not request.deterministic:  # CP-SAT has neighbourhoods of its own
+                        team = team[:1] * request.workers
+                    together(team, incumbent, budget, request)
 
                 search(incumbent.budget.part(min(seconds, part * incumbent.budget.remaining)))
                 return CpsatEngine().conclude(incumbent, search)
@@ -73,19 +74,21 @@ class AutoEngine:
         return finish(incumbent, self.name)
 
 
-def _crowded(incumbent: Incumbent, request: Request, pairs: int) -> bool:
-    """Search for a while, and return whether much is open then, and limits turn out to forbid most moves.
+def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> bool:
+    """Search for a while, and return whether much is open then, and there are many pairs, or limits forbid most moves.
 
     While local search is being compiled nobody knows.
     """
     team, budget = searchers(incumbent.budget, request.workers), incumbent.budget
     several = request.workers > 1 and not request.deterministic and len(team) > 1
-    if not several or pairs > _GLANCED_AT or incumbent.found is None or budget.remaining == float("inf"):
+    if not several or incumbent.found is None or budget.remaining == float("inf"):
         return False
     if pairs <= _SOUNDED:
         together(team, incumbent, budget.part(_SOUNDING * budget.remaining), request)
     if budget.over or incumbent.first_within(_OPEN) or not is_warm():
         return False
+    if pairs > _SOUNDED:
+        return True
     found: list[bool] = []
 
     def sound(model: Model, incumbent: Incumbent, _budget: Budget, request: Request) -> None:

@@ -51,6 +51,41 @@ def test_what_is_kept_does_not_matter_where_runs_have_to_be_the_same(
     assert names(budget) == ["local_search", "neighbourhood"]
 
 
+@pytest.mark.parametrize(
+    ("pairs", "deterministic", "warm", "expected"),
+    [
+        (10, False, True, ["local", "local"]),
+        (10, True, True, ["local", "parts"]),
+        (10, False, False, ["parts"]),
+        (10**9, False, True, ["local", "local"]),
+        (10**9, True, True, ["local", "parts"]),
+    ],
+)
+def test_local_search_gets_all_workers_where_others_follow_or_there_are_many_pairs(
+    pairs: int, deterministic: bool, warm: bool, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Below all sizes CP-SAT follows; with sizes of ten, the problem of 60 × 6 is a large one."""
+    teams: list[list[str]] = []
+
+    def local() -> None: ...
+
+    def parts() -> None: ...
+
+    def note(team: tuple[object, ...], *_rest: object) -> None:
+        teams.append([searcher.__name__ for searcher in team])  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(auto, "_SEEDED", 10)
+    if pairs > 10:
+        monkeypatch.setattr(auto, "_HARD", 10)
+        monkeypatch.setattr(auto, "_SOUNDED", 10)
+        monkeypatch.setattr(auto, "_CLOSABLE", 10)
+    monkeypatch.setattr(auto, "is_warm", lambda: warm)
+    monkeypatch.setattr(auto, "searchers", lambda *_: (local, parts) if warm else (parts,))
+    monkeypatch.setattr(auto, "together", note)
+    auto.AutoEngine().solve(crowded(60, 6), Request(time_limit=1.0, workers=2, deterministic=deterministic))
+    assert teams[0] == expected
+
+
 def test_leaving_out_local_search_loads_no_compiler(tmp_path: Path) -> None:
     program = (
         "import sys\n"

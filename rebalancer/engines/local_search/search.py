@@ -26,6 +26,7 @@ from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild
 from rebalancer.engines.local_search.kernels.climb import (
     anneal,
     descend,
+    gains,
     may_leave,
     move_teams,
     return_home,
@@ -45,6 +46,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     T_GUESSES,
     T_HITS,
     T_LENGTH,
+    T_PICKY,
     T_POSITION,
     T_REACH,
     T_RELAXED,
@@ -66,6 +68,9 @@ _log = logging.getLogger(__name__)
 #: chains that begin with each object.
 _WIDTH, _GLANCE, _PARTNERS, _CHAINS = 32, 8, 24, 2
 _SWEEPS = ((descend, _WIDTH), (swap_down, _PARTNERS), (chase_down, _CHAINS), (rebuild, _WIDTH // 2))
+#: The first descent takes objects in classes by what they gain: in each the first gains so many times what the last
+#: does. Classes are wider where they would take more than this share of the time.
+_FINE, _CLASSES_SHARE = 1.2, 0.25
 #: Greedy search goes on while a round gains this share of what there is, for so many rounds at most.
 _WORTHWHILE, _ROUNDS = 0.003, 1_000
 #: Per cent of moves that are tried against their slopes in problems of few objects, and how many are few.
@@ -131,7 +136,7 @@ def is_crowded(model: Model, incumbent: Incumbent, request: Request) -> bool:
     searcher = Searcher(model, incumbent, request.seed)
     searcher.turn_to(0)
     if not searcher.flat.counts[N_BROKEN]:
-        searcher.sweep(descend, incumbent.budget, _WIDTH)
+        searcher.descend_in_classes(incumbent.budget)
         searcher.hand_over()
     return searcher.crowded()
 
@@ -238,7 +243,10 @@ class Searcher:
         compute(self.flat, worth)
 
     def _position(self, position: int, budget: Budget) -> None:
-        self.sweep(descend, budget, _WIDTH)
+        if self._daring:
+            self.descend_in_classes(budget)
+        else:
+            self.sweep(descend, budget, _WIDTH)
         (self._race if self.crowded() else self._greedy)(position, budget)
         whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
         walks = Walks(self.crowded(), self._goals().differ, self._steps_each(whole), self._daring)
@@ -333,6 +341,32 @@ class Searcher:
         self._home(budget)
         self.hand_over()
 
+    def descend_in_classes(self, budget: Budget) -> None:
+        """Descend, those first everywhere who gain the most by leaving: the small fill what the large have left."""
+        gained, least, ratio = np.zeros(len(self.flat.place)), math.inf, _FINE
+        share, containers = budget.part(_CLASSES_SHARE * budget.remaining), self._containers + 1
+        looked_at = np.ones(containers, bool)
+        self.trail.numbers[T_PICKY] = 1
+        while not share.over:
+            began, load = share.seconds, self.flat.load.copy()
+            self.slopes()
+            gains(self.flat, looked_at, gained)
+            others = gained[(gained > self._least) & (gained < least)]
+            if not len(others):
+                break
+            least = float(others.max()) / ratio
+            own = np.flatnonzero(gained >= least)
+            heat = np.bincount(self.flat.place[own], gained[own], containers)
+            order = np.argsort(-heat, kind="stable")[: np.count_nonzero(heat)]
+            self.work_on(order.astype(np.int32), descend, share, _WIDTH, least)
+            # where nobody gained and nothing has changed nobody gains
+            looked_at = np.bincount(self.flat.place, gained > self._least, containers) > 0
+            looked_at |= self.flat.load != load
+            classes = share.remaining / max(share.seconds - began, _STEP)
+            ratio = max(_FINE, (least / float(np.median(others))) ** (2 / max(1.0, classes)))
+        self.trail.numbers[T_PICKY] = 0
+        self.sweep(descend, budget, _WIDTH)
+
     def _descend(self, position: int, budget: Budget) -> None:
         """Descend until a round gains little."""
         for _ in range(_ROUNDS):
@@ -356,7 +390,12 @@ class Searcher:
             order = order[:hot]  # elsewhere there is nothing to gain but what a later round finds
         if self.flat.load[self._containers]:
             order = np.append(np.int32(self._containers), order)  # what is in no container
-        least = self._least
+        self.work_on(order, kernel, budget, width, self._least)
+
+    def work_on(
+        self, order: NDArray[np.int32], kernel: Callable[..., int], budget: Budget, width: int, least: float
+    ) -> None:
+        """Let a kernel work on some containers, and make what gains at least so much."""
         at, pace = 0, Pace(budget, max(1.0, len(order) / 64))
         while at < len(order) and not budget.over:
             until = min(len(order), at + pace.take())

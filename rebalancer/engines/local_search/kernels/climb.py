@@ -22,6 +22,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     T_GUESSES,
     T_HITS,
     T_LENGTH,
+    T_PICKY,
     T_REACH,
     back,
     draw,
@@ -34,8 +35,6 @@ from rebalancer.engines.local_search.kernels.trail import (
 
 #: Containers that are looked at to rank the objects of one.
 _GLANCE = 8
-#: An object that costs nothing elsewhere is treated as if it cost this share of what somebody gains.
-_FREE = 1e-4
 #: Per cent of exchanges and ejections in walks that are of objects that weigh about the same.
 _ALIKE = 50
 
@@ -44,8 +43,8 @@ _ALIKE = 50
 def descend(f: Any, t: Any, order: Any, first: int, last: int, width: int, least: float) -> int:
     """Move objects of some containers to the best of ``width`` sampled ones wherever that gains ``least``.
 
-    Of the objects of a container those go first that gain the most for what it costs to have them elsewhere; whoever is
-    left when enough have gone stays.
+    Of the objects of a container those go first that gain the most; whoever is left when enough have gone stays. Where
+    the trail says to be picky, only those are looked at that gain as much by leaving alone.
 
     Returns
     -------
@@ -59,17 +58,31 @@ def descend(f: Any, t: Any, order: Any, first: int, last: int, width: int, least
         while o >= 0:
             n = 0
             while o >= 0 and n < LOT:
-                t.queue[n] = o
-                n += 1
+                if t.numbers[T_PICKY] == 0 or -leaving(f, o) >= least:
+                    t.queue[n] = o
+                    n += 1
                 o = f.after[o]
             _send_away(f, t, n, width, least)
     return last
 
 
 @kernel
+def gains(f: Any, wanted: Any, out: Any) -> None:
+    """Note what each object of some containers gains by leaving, wherever it goes.
+
+    Parameters
+    ----------
+    wanted : bool array (containers + 1)
+    """
+    for o in range(f.sizes[Z_OBJECTS]):  # in the order of memory, which is several times faster than by container
+        if wanted[f.place[o]]:
+            out[o] = -leaving(f, o)
+
+
+@kernel
 def _send_away(f: Any, t: Any, n: int, width: int, least: float) -> None:
     """Move those of the first ``n`` objects in the queue that gain by it, best first."""
-    most, moves = 0.0, 0
+    moves = 0
     glance = min(width, _GLANCE)
     _draw_targets(t, glance)  # the same for all, so that they compare
     for i in range(n):
@@ -77,22 +90,20 @@ def _send_away(f: Any, t: Any, n: int, width: int, least: float) -> None:
         if not _look_around(f, t, i, glance, least):
             _draw_targets(t, width)
             _look_around(f, t, i, width, least)
-        most = max(most, t.gain[i])
-    while n > 0 and most > 0.0:
-        best, keenest, second = 0, -1.0, -1.0
-        for i in range(n):
-            keen = _keen(t, i, most)
-            if keen > keenest:
-                best, keenest, second = i, keen, keenest
-            elif keen > second:
-                second = keen
+    while n > 0:
+        best, second = 0, 0.0
+        for i in range(1, n):
+            if t.gain[i] > t.gain[best]:
+                best, second = i, t.gain[best]
+            else:
+                second = max(second, t.gain[i])
         if t.gain[best] <= 0.0:
             return
         if t.when[best] < moves:  # others have left since, or it was only a glance
             t.when[best] = moves
             _draw_targets(t, width)
             _look_around(f, t, best, width, least)
-            if t.gain[best] <= 0.0 or _keen(t, best, most) < second:
+            if t.gain[best] <= 0.0 or t.gain[best] < second:
                 continue
         length = t.numbers[T_LENGTH]
         go(f, t, t.queue[best], t.target[best])
@@ -100,13 +111,7 @@ def _send_away(f: Any, t: Any, n: int, width: int, least: float) -> None:
             moves += 1
         n -= 1
         t.queue[best], t.target[best], t.when[best] = t.queue[n], t.target[n], t.when[n]
-        t.gain[best], t.price[best] = t.gain[n], t.price[n]
-
-
-@kernel
-def _keen(t: Any, i: int, most: float) -> float:
-    """Return what an object in the queue gains, for what it costs where it goes."""
-    return float(t.gain[i] / (t.price[i] + _FREE * most))
+        t.gain[best] = t.gain[n]
 
 
 @kernel
@@ -128,9 +133,9 @@ def _look_around(f: Any, t: Any, i: int, n: int, least: float) -> bool:
             allowed = allowed or t.cost[j] < FORBIDDEN
             if t.cost[j] < cost:
                 best, cost = j, t.cost[j]
-    t.gain[i], t.price[i] = 0.0, 0.0
+    t.gain[i] = 0.0
     if best >= 0:
-        t.target[i], t.gain[i], t.price[i] = t.to[best], -cost, max(0.0, cost - leaving(f, o))
+        t.target[i], t.gain[i] = t.to[best], -cost
     return allowed
 
 

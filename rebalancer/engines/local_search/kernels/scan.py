@@ -72,6 +72,13 @@ def _only_costs(f: Any, k: int) -> bool:
     return bool(f.columns[k + C_RISING] and f.paid[k] == 0 and f.paid[k + 1] == 0)
 
 
+@kernel
+def _only_limits(f: Any, k: int) -> bool:
+    """Return whether a tally has upper bounds that must hold, and nothing else: to have less there is free."""
+    priced = f.columns[k + C_PIECE] < f.columns[k + C_PIECE_END] or f.columns[k + C_USE] < f.columns[k + C_USE_END]
+    return bool(f.columns[k + C_LOW] < 0 and not priced and f.penalty[k] >= FORBIDDEN)
+
+
 @apart(NOTHING, FLAT, TRAIL, INT, INT, FLOAT)
 def block(f: Any, t: Any, o: int, n: int, worst: float) -> None:
     """Note what it costs to put an object into each of ``n`` containers; FORBIDDEN where a bound forbids it.
@@ -170,13 +177,18 @@ def _cost_of(f: Any, k: int, g: int, s: int, delta: int) -> float:
 
 @apart(FLOAT, FLAT, INT)
 def leaving(f: Any, o: int) -> float:
-    """Return what it costs to take an object out of where it is, without saying where it goes."""
+    """Return what it costs to take an object out of where it is, to another container that is not said."""
     a, cost = f.place[o], 0.0
     if f.sizes[Z_LANES]:
         cost += lanes_cost(f, a, f.sizes[Z_OBJECTS], o)
+    inside = a < f.sizes[Z_CONTAINERS]
     for r in range(f.scan_rows[o], f.object_rows[o + 1], R_WIDTH):
         k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
-        cost += _cost_of(f, k, g, f.maps[f.columns[k + C_ITEM_OF] + a], -weight(f, r, k, a))
+        if f.columns[k + C_FLAT] and inside and not f.rows[r + R_EXCEPTS]:
+            continue  # it counts the same in any other container
+        w = weight(f, r, k, a)
+        if w < 0 or not _only_limits(f, k):
+            cost += _cost_of(f, k, g, f.maps[f.columns[k + C_ITEM_OF] + a], -w)
     return cost
 
 

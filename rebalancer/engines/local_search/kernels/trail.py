@@ -27,8 +27,8 @@ from rebalancer.engines.local_search.kernels.propagate import fine, flush, integ
 
 #: What is in ``numbers``.
 T_LENGTH, T_BEST, T_ROOM, T_POSITION, T_TRIED, T_KEPT, T_REFUSED, T_REACH, T_RELAXED, T_BLIND = range(10)
-T_GUESSES, T_HITS = 10, 11
-T_WIDTH = 12
+T_GUESSES, T_HITS, T_PICKY = 10, 11, 12
+T_WIDTH = 13
 #: What is in ``merits``: of where the searcher stands, and of the best that it has seen.
 M_NOW, M_BEST = range(2)
 
