@@ -351,6 +351,7 @@ class Searcher:
             began, load = share.seconds, self.flat.load.copy()
             self.slopes()
             gains(self.flat, looked_at, gained)
+            share.spend(len(gained) * _STEP)
             others = gained[(gained > self._least) & (gained < least)]
             if not len(others):
                 break
