@@ -70,7 +70,8 @@ class AutoEngine:
                 search(incumbent.budget.part(min(seconds, part * incumbent.budget.remaining)))
                 return CpsatEngine().conclude(incumbent, search)
             return CpsatEngine().conclude(incumbent)
-        together(searchers(incumbent.budget, request.workers), incumbent, incumbent.budget, request)
+        if not incumbent.budget.stop.is_set():  # or whoever waits for the answer waits for searchers to begin
+            together(searchers(incumbent.budget, request.workers), incumbent, incumbent.budget, request)
         return finish(incumbent, self.name)
 
 
