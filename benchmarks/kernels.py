@@ -83,7 +83,7 @@ def make_moves(flat: Flat, objects: NDArray[np.int32], places: NDArray[np.int32]
 
 def scan_moves(flat: Flat, objects: NDArray[np.int32], places: NDArray[np.int32]) -> int:
     """Return how many scanned moves no bound forbids."""
-    return int(scan(flat, new_trail(1, 0), objects, places))
+    return int(scan(flat, new_trail(1, 0, len(flat.place)), objects, places))
 
 
 Kind = Callable[[ModelBuilder], Cells]

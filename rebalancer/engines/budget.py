@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rebalancer.engines.base import Request
 
+#: Seconds that a step of local search counts where the clock does not.
+STEP = 1e-6
+
 
 @dataclass
 class Budget:

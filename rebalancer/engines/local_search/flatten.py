@@ -468,6 +468,7 @@ class Flattener:
             before=np.full(objects, -1, np.int32),
             load=np.zeros(self.containers + 1, np.int32),
             lanes=np.zeros((self.containers + 1) * at.L_WIDTH * self._lanes),
+            scarce=np.zeros(self._lanes, np.int64),
         )
         for column, row in zip(self.forms.columns, columns, strict=True):
             if column.members is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.budget import Budget
+from rebalancer.engines.budget import STEP, Budget
 from rebalancer.engines.local_search.kernels.climb import anneal, descend, swap_down
 from rebalancer.engines.local_search.kernels.layout import C_HIGH, C_LOW, C_WIDTH, N_BROKEN
 from rebalancer.engines.local_search.kernels.trail import M_NOW, T_LENGTH, T_POSITION, appraise
@@ -41,7 +41,7 @@ def repair(searcher: Searcher, budget: Budget) -> bool:
         else:
             for hot in np.geomspace(_HOT, _COLD, 20):
                 anneal(flat, trail, int(steps / 20), hot, hot, 0.4, 0.1, 0.3)
-                budget.spend(steps / 20 * 1e-6)
+                budget.spend(steps / 20 * STEP)
                 budget.tick(int(steps / 20))
                 trail.numbers[T_LENGTH] = 0
                 if not flat.counts[N_BROKEN] or budget.over:

@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.base import Request
-from rebalancer.engines.budget import Budget
+from rebalancer.engines.budget import STEP, Budget
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.classes import descend_in_classes
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.goals import Goals
 from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild
 from rebalancer.engines.local_search.kernels.climb import (
     anneal,
     descend,
-    gains,
     may_leave,
     move_teams,
     return_home,
@@ -46,7 +46,6 @@ from rebalancer.engines.local_search.kernels.trail import (
     T_GUESSES,
     T_HITS,
     T_LENGTH,
-    T_PICKY,
     T_POSITION,
     T_REACH,
     T_RELAXED,
@@ -68,9 +67,6 @@ _log = logging.getLogger(__name__)
 #: chains that begin with each object.
 _WIDTH, _GLANCE, _PARTNERS, _CHAINS = 32, 8, 24, 2
 _SWEEPS = ((descend, _WIDTH), (swap_down, _PARTNERS), (chase_down, _CHAINS), (rebuild, _WIDTH // 2))
-#: The first descent takes objects in classes by what they gain: in each the first gains so many times what the last
-#: does. Classes are wider where they would take more than this share of the time.
-_FINE, _CLASSES_SHARE = 1.2, 0.25
 #: Greedy search goes on while a round gains this share of what there is, for so many rounds at most.
 _WORTHWHILE, _ROUNDS = 0.003, 1_000
 #: Per cent of moves that are tried against their slopes in problems of few objects, and how many are few.
@@ -105,8 +101,6 @@ _SOUNDING, _MOST_SOUNDING = 20_000, 200_000
 _LAP, _LAP_SHARE, _LUKEWARM = 0.3, 0.03, 0.01
 #: The share of the time for chains, and for placing objects anew, when greedy search has dried up.
 _POLISH = 0.01
-#: What a step counts where the clock does not, in seconds.
-_STEP = 1e-6
 #: Smaller gains than this share of the merit are noise of floating point.
 _NOISE = 1e-12
 
@@ -136,7 +130,7 @@ def is_crowded(model: Model, incumbent: Incumbent, request: Request) -> bool:
     searcher = Searcher(model, incumbent, request.seed)
     searcher.turn_to(0)
     if not searcher.flat.counts[N_BROKEN]:
-        searcher.descend_in_classes(incumbent.budget)
+        descend_in_classes(searcher, incumbent.budget, _WIDTH)
         searcher.hand_over()
     return searcher.crowded()
 
@@ -162,7 +156,7 @@ class Pace:
 
     def took(self, units: int, steps: int) -> None:
         """Note that a call did this much; steps count where the clock does not."""
-        self.budget.spend(steps * _STEP)
+        self.budget.spend(steps * STEP)
         self.budget.tick(max(1, steps))
         if not self.budget.deterministic:
             seconds = max(1e-5, time.perf_counter() - self._began)
@@ -192,21 +186,21 @@ class Searcher:
         start = model.problem.initial if found is None else found.assignment
         self.flat: Flat = self.flattener.at(start)
         objects = len(start)
-        self.trail: Trail = new_trail(model.positions, seed, room=max(1 << 16, 2 * objects))
+        self.trail: Trail = new_trail(model.positions, seed, objects, room=max(1 << 16, 2 * objects))
         self.rng = np.random.default_rng([seed, 1])
         self._handed = time.monotonic()
         self._best: NDArray[np.int32] = self.flat.place.copy()
         self._best_merit = math.inf
-        self._containers = len(model.problem.containers)
+        self.containers = len(model.problem.containers)
         longest = max((column.items for column in self.flattener.forms.columns), default=1)
         compute(self.flat, np.ones(model.positions))
-        self.trail.numbers[T_REACH] = self._containers + bool(may_leave(self.flat, self.trail, 200))
+        self.trail.numbers[T_REACH] = self.containers + bool(may_leave(self.flat, self.trail, 200))
         self.trail.numbers[T_BLIND] = self._blind()
         self._daring = next(incumbent.once(_numbers)) % 2 == 0  # of two side by side, one
         self._fresh = max(_FRESH, len(self.flat.values), _TURNS * objects)
         self._limits = Limits.of(self.flattener)
         self._teams = self.flattener.teams()
-        self._heat, self._scratch = np.zeros(self._containers), np.zeros(longest)
+        self._heat, self._scratch = np.zeros(self.containers), np.zeros(longest)
 
     # -- the whole search -------------------------------------------------------------------------------------------
 
@@ -244,7 +238,7 @@ class Searcher:
 
     def _position(self, position: int, budget: Budget) -> None:
         if self._daring:
-            self.descend_in_classes(budget)
+            descend_in_classes(self, budget, _WIDTH)
         else:
             self.sweep(descend, budget, _WIDTH)
         (self._race if self.crowded() else self._greedy)(position, budget)
@@ -270,14 +264,14 @@ class Searcher:
 
     def _steps_each(self, seconds: float) -> float:
         """Return how many steps a walk of some time makes for each object, as far as a short one tells."""
-        temperature, objects = 1e-3 * self._least, len(self.flat.place)
+        temperature, objects = 1e-3 * self.least, len(self.flat.place)
         for steps in (min(objects, _MOST_SOUNDING), _SOUNDING):
             made, began = 0, time.perf_counter()
             while made < steps:
                 made += max(1, anneal(self.flat, self.trail, steps, temperature, temperature, *_MIXES[0]))
                 self._clear_log()
-            self.incumbent.budget.spend(made * _STEP)
-        took = made * _STEP if self.incumbent.budget.deterministic else time.perf_counter() - began
+            self.incumbent.budget.spend(made * STEP)
+        took = made * STEP if self.incumbent.budget.deterministic else time.perf_counter() - began
         return made / took * seconds / objects
 
     def _enough(self, position: int) -> bool:
@@ -335,38 +329,11 @@ class Searcher:
                 break
             before, turn = self.merit, budget.part(min(_LAP, _LAP_SHARE * budget.remaining))
             ways[way](turn)
-            rates[way] = (before - self.merit) / max(turn.seconds, _STEP)
+            rates[way] = (before - self.merit) / max(turn.seconds, STEP)
             self.hand_over(patient=True)
         self.rest()
         self._home(budget)
         self.hand_over()
-
-    def descend_in_classes(self, budget: Budget) -> None:
-        """Descend, those first everywhere who gain the most by leaving: the small fill what the large have left."""
-        gained, least, ratio = np.zeros(len(self.flat.place)), math.inf, _FINE
-        share, containers = budget.part(_CLASSES_SHARE * budget.remaining), self._containers + 1
-        looked_at = np.ones(containers, bool)
-        self.trail.numbers[T_PICKY] = 1
-        while not share.over:
-            began, load = share.seconds, self.flat.load.copy()
-            self.slopes()
-            gains(self.flat, looked_at, gained)
-            share.spend(len(gained) * _STEP)
-            others = gained[(gained > self._least) & (gained < least)]
-            if not len(others):
-                break
-            least = float(others.max()) / ratio
-            own = np.flatnonzero(gained >= least)
-            heat = np.bincount(self.flat.place[own], gained[own], containers)
-            order = np.argsort(-heat, kind="stable")[: np.count_nonzero(heat)]
-            self.work_on(order.astype(np.int32), descend, share, _WIDTH, least)
-            # where nobody gained and nothing has changed nobody gains
-            looked_at = np.bincount(self.flat.place, gained > self._least, containers) > 0
-            looked_at |= self.flat.load != load
-            classes = share.remaining / max(share.seconds - began, _STEP)
-            ratio = max(_FINE, (least / float(np.median(others))) ** (2 / max(1.0, classes)))
-        self.trail.numbers[T_PICKY] = 0
-        self.sweep(descend, budget, _WIDTH)
 
     def _descend(self, position: int, budget: Budget) -> None:
         """Descend until a round gains little."""
@@ -389,9 +356,9 @@ class Searcher:
         hot = int((self._heat > 0).sum())
         if 0 < hot < len(order):
             order = order[:hot]  # elsewhere there is nothing to gain but what a later round finds
-        if self.flat.load[self._containers]:
-            order = np.append(np.int32(self._containers), order)  # what is in no container
-        self.work_on(order, kernel, budget, width, self._least)
+        if self.flat.load[self.containers]:
+            order = np.append(np.int32(self.containers), order)  # what is in no container
+        self.work_on(order, kernel, budget, width, self.least)
 
     def work_on(
         self, order: NDArray[np.int32], kernel: Callable[..., int], budget: Budget, width: int, least: float
@@ -413,7 +380,7 @@ class Searcher:
         at, objects = 0, len(self.flat.place)
         while at < objects and not budget.over:
             stopped = return_home(self.flat, self.trail, at, objects, 0.0)
-            budget.spend((stopped - at) * _STEP)
+            budget.spend((stopped - at) * STEP)
             if stopped < objects:
                 self._clear_log()
             at = stopped
@@ -428,7 +395,7 @@ class Searcher:
         left = min(_TEAMS * len(starts), _MOST_TEAMS)
         while left > 0 and not budget.over:
             tries = min(left, pace.take())
-            made = move_teams(self.flat, self.trail, starts, members, tries, _GLANCE, -self._least)
+            made = move_teams(self.flat, self.trail, starts, members, tries, _GLANCE, -self.least)
             pace.took(tries, tries * _GLANCE)
             if made < tries:
                 self._clear_log()
@@ -436,7 +403,7 @@ class Searcher:
         self.hand_over(patient=True)
 
     @property
-    def _least(self) -> float:
+    def least(self) -> float:
         """The least gain that is not noise."""
         return max(1e-9, abs(self.merit) * _NOISE)
 
@@ -461,7 +428,7 @@ class Searcher:
             costs = np.zeros(1_000)
             found = sample(self.flat, self.trail, costs)
             if not found:
-                budget.spend(_STEP * 1_000)
+                budget.spend(STEP * 1_000)
                 budget.tick(1_000)
                 return 0.0
             typical = float(np.median(costs[:found]))
@@ -564,7 +531,7 @@ class Searcher:
             appraise(self.flat, self.trail)
             self.slopes()
             steps = anneal(self.flat, self.trail, _MENDING_STEPS, temperature, temperature / 4, *mix)
-            budget.spend(steps * _STEP)
+            budget.spend(steps * STEP)
             self.trail.numbers[T_LENGTH] = 0
 
     def rest(self) -> None:
@@ -584,7 +551,7 @@ class Searcher:
         appraise(self.flat, self.trail)
         mine = tuple(self.trail.marks.tolist())
         if found.integers < mine:
-            containers = self._containers
+            containers = self.containers
             follow(self.flat, np.where(found.assignment < 0, containers, found.assignment).astype(np.int32))
             self._start_here()
 
@@ -628,7 +595,7 @@ class Searcher:
         if known and integers >= known:
             return
         self.harvest()
-        containers = self._containers
+        containers = self.containers
         self.incumbent.offer(np.where(self._best == containers, -1, self._best).astype(np.int32), integers)
         self._handed = time.monotonic()
 

@@ -66,7 +66,7 @@ def _runs() -> dict[str, Callable[[], object]]:
 
     model = _tiny()
     flat = Flattener(model).at(model.problem.initial)
-    own = trail.new_trail(model.positions, seed=0)
+    own = trail.new_trail(model.positions, seed=0, objects=2)
     order = np.zeros(1, np.int32)
     indices, amounts = np.zeros(0, np.int64), np.zeros(0, np.int64)
     return {
@@ -80,7 +80,7 @@ def _runs() -> dict[str, Callable[[], object]]:
         "restart": lambda: trail.restart(flat, own),
         "heat": lambda: heat.heat(flat, np.zeros(2), np.zeros(2)),
         "move_teams": lambda: climb.move_teams(flat, own, np.zeros(2, np.int64), order, 0, 1, 0.0),
-        "gains": lambda: climb.gains(flat, np.ones(3, np.bool_), np.zeros(2)),
+        "gains": lambda: climb.gains(flat, own, np.ones(3, np.bool_), np.zeros(2)),
         "descend": lambda: climb.descend(flat, own, order, 0, 0, 1, 1.0),
         "swap_down": lambda: climb.swap_down(flat, own, order, 0, 0, 1, 1.0),
         "chase_down": lambda: chains.chase_down(flat, own, order, 0, 0, 1, 1.0),

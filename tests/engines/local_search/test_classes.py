@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,10 @@ from rebalancer import CapacitySpec, GroupCountSpec, MinimizeMovementSpec, Rebal
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.classes import descend_in_classes
 from rebalancer.engines.local_search.kernels.climb import gains
+from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.lanes import lanes_fill
 from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.engines.local_search.search import Searcher
 from rebalancer.model import Model
@@ -46,7 +51,7 @@ def test_gains_are_what_the_objective_falls_by_where_coming_costs_nothing() -> N
     wanted = np.ones(7, bool)
     wanted[1] = False
     searcher.slopes()
-    gains(searcher.flat, wanted, gained)
+    gains(searcher.flat, searcher.trail, wanted, gained)
     before = objective(searcher.flat, 0)[1]
     home, spare = searcher.flat.place.copy(), 5
     for task in range(30):
@@ -78,11 +83,66 @@ def test_the_large_goes_before_the_small_wherever_it_is(seed: int) -> None:
     """One large task gains as much as two small ones, for one move."""
     model = hole_of_six()
     searcher = searcher_of(model, seed)
-    searcher.descend_in_classes(Budget(10.0, deterministic=True))
+    descend_in_classes(searcher, Budget(10.0, deterministic=True), 32)
     names, hosts = list(model.problem.objects), list(model.problem.containers)
     home = model.problem.initial
     moved = {names[task]: hosts[searcher.flat.place[task]] for task in np.flatnonzero(searcher.flat.place != home)}
     assert moved == {"large": "cold"}
+
+
+def rooms(*free: tuple[int, int]) -> Model:
+    """One task of (3, 3) too many on a full host, and hosts with so much cpu and memory to spare."""
+    solver = Rebalancer("task", "host")
+    hosts = {f"h{at}": [f"base{at}"] for at in range(len(free))}
+    solver.set_assignment({**hosts, "full": ["task", "rest"], "fuller": ["fixed"]})
+    tasks = [f"base{at}" for at in range(len(free))]
+    for name, axis in (("cpu", 0), ("memory", 1)):
+        sizes = {task: 100 - free[at][axis] for at, task in enumerate(tasks)}
+        solver.add_object_dimension(name, {**sizes, "task": 3, "rest": 100, "fixed": 200})
+        solver.add_container_dimension(name, dict.fromkeys((*hosts, "full", "fuller"), 100))
+        solver.add_goal(CapacitySpec(scope="host", dimension=name))
+    solver.add_goal(MinimizeMovementSpec(scope="host", dimension="task_count"), weight=0.01)
+    return solver.model
+
+
+@pytest.mark.parametrize(
+    ("free", "best"),
+    [
+        (((9, 9), (3, 3), (4, 4)), "h1"),  # what fits exactly leaves nothing over
+        (((4, 12), (6, 6), (12, 4)), "h1"),  # two rooms that run out together are of use to others
+        (((3, 30), (5, 4), (30, 30)), "h2"),
+    ],
+)
+def test_of_places_that_cost_the_same_the_one_that_is_filled_best(free: tuple[tuple[int, int], ...], best: str) -> None:
+    model = rooms(*free)
+    searcher = searcher_of(model)
+    descend_in_classes(searcher, Budget(10.0, deterministic=True), 32)
+    names, hosts = list(model.problem.objects), list(model.problem.containers)
+    assert hosts[searcher.flat.place[names.index("task")]] == best
+
+
+@kernel
+def fill(f: Any, s: int, o: int) -> float:
+    """Call what only kernels can."""
+    return float(lanes_fill(f, s, o))
+
+
+def test_how_well_a_place_is_filled_by_hand() -> None:
+    """Shares 3/6 and 3/12 of what is free: (3/4)² / (2 · 5/16) = 0.9, and 0.02 of their mean of 3/8."""
+    model = rooms((6, 12), (6, 6))
+    searcher = searcher_of(model)
+    task = list(model.problem.objects).index("task")
+    assert fill(searcher.flat, 0, task) == pytest.approx(0.9 + 0.02 * 0.375)
+    assert fill(searcher.flat, 1, task) == pytest.approx(1.0 + 0.02 * 0.5)
+    assert fill(searcher.flat, 2, task) == 0.0  # nothing is free there
+
+
+def test_what_there_is_plenty_of_does_not_count() -> None:
+    """Free in all is more than four times what is in excess."""
+    model = rooms((6, 12), (6, 900))
+    searcher = searcher_of(model)
+    task = list(model.problem.objects).index("task")
+    assert fill(searcher.flat, 0, task) == pytest.approx(1.0 + 0.02 * 0.5)
 
 
 def test_without_time_there_are_no_classes() -> None:
@@ -90,5 +150,5 @@ def test_without_time_there_are_no_classes() -> None:
     searcher = searcher_of(model)
     budget = Budget(10.0)
     budget.reach()
-    searcher.descend_in_classes(budget)
+    descend_in_classes(searcher, budget, 32)
     assert (searcher.flat.place == model.problem.initial).all()

@@ -53,7 +53,7 @@ def scanned(f: Any, t: Any, o: int, n: int) -> None:
 
 def block_costs(flat: Flat, o: int, to: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return what `block` says."""
-    trail = new_trail(1, 0)
+    trail = new_trail(1, 0, len(flat.place))
     trail.to[: len(to)] = to
     scanned(flat, trail, o, len(to))
     return trail.cost[: len(to)].copy()

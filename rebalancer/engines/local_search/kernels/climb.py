@@ -10,8 +10,8 @@ from typing import Any
 
 from rebalancer.engines.local_search.kernels.chains import some_object
 from rebalancer.engines.local_search.kernels.jit import kernel
-from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
-from rebalancer.engines.local_search.kernels.layout import C_VALUES, Z_ALIKE, Z_CONTAINERS, Z_OBJECTS
+from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, lanes_cost, lanes_fill, lanes_forbid
+from rebalancer.engines.local_search.kernels.layout import C_VALUES, UNKNOWN, Z_ALIKE, Z_CONTAINERS, Z_LANES, Z_OBJECTS
 from rebalancer.engines.local_search.kernels.propagate import flush
 from rebalancer.engines.local_search.kernels.scan import block, leaving, pair, rotate
 from rebalancer.engines.local_search.kernels.trail import (
@@ -24,6 +24,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     T_LENGTH,
     T_PICKY,
     T_REACH,
+    WIDEST,
     back,
     draw,
     draw_share,
@@ -35,6 +36,10 @@ from rebalancer.engines.local_search.kernels.trail import (
 
 #: Containers that are looked at to rank the objects of one.
 _GLANCE = 8
+#: In classes, lanes tell of so many times as many containers which ones to look at.
+_FAR = 4
+#: Costs that differ by no more than this share differ by rounding only.
+_ALMOST = 1e-11
 #: Per cent of exchanges and ejections in walks that are of objects that weigh about the same.
 _ALIKE = 50
 
@@ -44,7 +49,8 @@ def descend(f: Any, t: Any, order: Any, first: int, last: int, width: int, least
     """Move objects of some containers to the best of ``width`` sampled ones wherever that gains ``least``.
 
     Of the objects of a container those go first that gain the most; whoever is left when enough have gone stays. Where
-    the trail says to be picky, only those are looked at that gain as much by leaving alone.
+    the trail says to be picky, only those are looked at that gain as much by leaving, and did where they last looked;
+    they look at more containers.
 
     Returns
     -------
@@ -58,7 +64,7 @@ def descend(f: Any, t: Any, order: Any, first: int, last: int, width: int, least
         while o >= 0:
             n = 0
             while o >= 0 and n < LOT:
-                if t.numbers[T_PICKY] == 0 or -leaving(f, o) >= least:
+                if t.numbers[T_PICKY] == 0 or (t.hope[o] >= least and -leaving(f, o) >= least):
                     t.queue[n] = o
                     n += 1
                 o = f.after[o]
@@ -67,8 +73,8 @@ def descend(f: Any, t: Any, order: Any, first: int, last: int, width: int, least
 
 
 @kernel
-def gains(f: Any, wanted: Any, out: Any) -> None:
-    """Note what each object of some containers gains by leaving, wherever it goes.
+def gains(f: Any, t: Any, wanted: Any, out: Any) -> None:
+    """Note what each object of some containers gains by leaving, wherever it goes, and no more than it may hope for.
 
     Parameters
     ----------
@@ -76,7 +82,7 @@ def gains(f: Any, wanted: Any, out: Any) -> None:
     """
     for o in range(f.sizes[Z_OBJECTS]):  # in the order of memory, which is several times faster than by container
         if wanted[f.place[o]]:
-            out[o] = -leaving(f, o)
+            out[o] = min(t.hope[o], -leaving(f, o))
 
 
 @kernel
@@ -87,9 +93,10 @@ def _send_away(f: Any, t: Any, n: int, width: int, least: float) -> None:
     _draw_targets(t, glance)  # the same for all, so that they compare
     for i in range(n):
         t.when[i] = -1
-        if not _look_around(f, t, i, glance, least):
-            _draw_targets(t, width)
-            _look_around(f, t, i, width, least)
+        allowed = _look_around(f, t, i, glance, least)
+        if not allowed or (t.numbers[T_PICKY] and t.gain[i] <= 0.0):
+            _look_properly(f, t, i, width, least)
+            t.when[i] = 0
     while n > 0:
         best, second = 0, 0.0
         for i in range(1, n):
@@ -101,8 +108,7 @@ def _send_away(f: Any, t: Any, n: int, width: int, least: float) -> None:
             return
         if t.when[best] < moves:  # others have left since, or it was only a glance
             t.when[best] = moves
-            _draw_targets(t, width)
-            _look_around(f, t, best, width, least)
+            _look_properly(f, t, best, width, least)
             if t.gain[best] <= 0.0 or t.gain[best] < second:
                 continue
         length = t.numbers[T_LENGTH]
@@ -122,18 +128,69 @@ def _draw_targets(t: Any, n: int) -> None:
 
 
 @kernel
+def _look_properly(f: Any, t: Any, i: int, width: int, least: float) -> None:
+    """Look around for an object in the queue, in classes among the best of many containers."""
+    n = width
+    if t.numbers[T_PICKY] and f.sizes[Z_LANES]:
+        many = min(WIDEST, _FAR * width)
+        _draw_targets(t, many)
+        n = _shortlist(f, t, t.queue[i], many, width)
+    else:
+        _draw_targets(t, n)
+    _look_around(f, t, i, n, least)
+
+
+@kernel
+def _shortlist(f: Any, t: Any, o: int, n: int, most: int) -> int:
+    """Keep of ``n`` containers the ``most`` that are best for an object by its lanes; return how many there are."""
+    nobody, a, kept = f.sizes[Z_OBJECTS], f.place[o], 1
+    margin = _ALMOST * abs(lanes_cost(f, a, nobody, o))
+    for j in range(1, n):
+        b = t.to[j]
+        if b == a or lanes_forbid(f, b, o, nobody):
+            continue
+        cost = lanes_cost(f, b, o, nobody)
+        if kept == most and cost > t.cost[kept - 1] + margin:
+            continue
+        fill, at = lanes_fill(f, b, o), kept
+        while at > 1:
+            worse = t.cost[at - 1] - cost
+            if worse < -margin or (worse <= margin and fill <= t.fill[at - 1]):
+                break
+            at -= 1
+        if at < most:
+            kept = min(most, kept + 1)
+            for k in range(kept - 1, at, -1):
+                t.to[k], t.cost[k], t.fill[k] = t.to[k - 1], t.cost[k - 1], t.fill[k - 1]
+            t.to[at], t.cost[at], t.fill[at] = b, cost, fill
+    return kept
+
+
+@kernel
 def _look_around(f: Any, t: Any, i: int, n: int, least: float) -> bool:
-    """Note which of ``n`` containers, one its home, is best for an object in the queue; return if any is allowed."""
-    o = t.queue[i]
+    """Note which of ``n`` containers, one its home, is best for an object in the queue; return if any is allowed.
+
+    In classes, of those that cost the same the one that it fills best: what room is left then serves others.
+    """
+    o, picky = t.queue[i], t.numbers[T_PICKY] > 0
     t.to[0] = f.home[o]
     block(f, t, o, n, -least)
-    best, cost, allowed = -1, -least, False
+    best, cost, lowest, fill, allowed = -1, -least, FORBIDDEN, UNKNOWN, False
     for j in range(n):
-        if t.to[j] != f.place[o]:
-            allowed = allowed or t.cost[j] < FORBIDDEN
-            if t.cost[j] < cost:
-                best, cost = j, t.cost[j]
+        if t.to[j] == f.place[o]:
+            continue
+        allowed, lowest = allowed or t.cost[j] < FORBIDDEN, min(lowest, t.cost[j])
+        margin = _ALMOST * abs(cost) if picky else 0.0
+        if t.cost[j] < cost - margin:
+            best, cost, fill = j, t.cost[j], UNKNOWN
+        elif picky and best >= 0 and t.cost[j] <= cost + margin:
+            fill = lanes_fill(f, t.to[best], o) if fill == UNKNOWN else fill
+            other = lanes_fill(f, t.to[j], o)
+            if other > fill:
+                best, fill = j, other
     t.gain[i] = 0.0
+    if picky:
+        t.hope[o] = -lowest
     if best >= 0:
         t.target[i], t.gain[i] = t.to[best], -cost
     return allowed

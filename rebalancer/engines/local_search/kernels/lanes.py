@@ -47,6 +47,10 @@ from rebalancer.engines.local_search.kernels.propagate import record
 FORBIDDEN = 1e300
 #: A value that no lane reaches.
 _NOWHERE = 1e280
+#: What it counts that little is left, beside that all of it runs out together.
+_FULLER = 0.02
+#: There is little room in all where it is at most so many times what is in excess.
+_SCARCE = 4.0
 
 
 @kernel
@@ -92,6 +96,48 @@ def lanes_cost(f: Any, s: int, plus: int, minus: int) -> float:
         total += f.lanes[base + i] * w + f.lanes[rate + i] * bent + f.lanes[fine + i] * beyond
         total += f.lanes[jump + i] * passed
     return total
+
+
+@kernel
+def lanes_fill(f: Any, s: int, o: int) -> float:
+    """Return how evenly and how nearly an object takes up what is free in a container before its lines bend.
+
+    With r the share that it takes of the room in each tally that is scarce, (Σ r)² / (n Σ r²) is 1 where all of them
+    run out together, and the less the more is left of one that is of no use without the others. Where that makes no
+    difference, Σ r / n does.
+    """
+    n = f.sizes[Z_LANES]
+    at, plus = s * n * L_WIDTH, _weights(f, o, s)
+    knee, rate = at + L_KNEE * n, at + L_RATE * n
+    tallies, total, squares, share = 0, 0.0, 0.0, 0.0
+    for i in range(n):
+        w, room = f.lane_weight[plus + i], f.lanes[knee + i] - f.lanes[at + i]
+        if f.scarce[i] == 0 or f.lanes[rate + i] <= 0.0 or w <= 0.0 or room <= 0.0:
+            continue
+        r = min(1.0, w / room)
+        if i and share > 0.0 and w == f.lane_weight[plus + i - 1] and f.lanes[at + i] == f.lanes[at + i - 1]:
+            if r <= share:  # another line of the same tally: what bends first counts
+                continue
+            tallies, total, squares = tallies - 1, total - share, squares - share * share
+        share = r
+        tallies, total, squares = tallies + 1, total + r, squares + r * r
+    return (total * total / squares + _FULLER * total) / tallies if tallies else 0.0
+
+
+@kernel
+def note_scarce(f: Any) -> None:
+    """Note in which lanes what is free before the line bends is little beside what is beyond."""
+    n = f.sizes[Z_LANES]
+    for i in range(n):
+        free, beyond = 0.0, 0.0
+        for s in range(f.sizes[Z_CONTAINERS]):
+            at = s * n * L_WIDTH + i
+            room, rate = f.lanes[at + L_KNEE * n] - f.lanes[at], f.lanes[at + L_RATE * n]
+            if rate > 0.0 and room < _NOWHERE / 2:
+                free += rate * max(0.0, room)
+                beyond += rate * max(0.0, -room)
+        if beyond > 0.0 and free <= _SCARCE * beyond:
+            f.scarce[i] = 1
 
 
 @kernel

@@ -152,6 +152,7 @@ class Flat(Arrays):
     before: Int32  # previous one; -1 - container for the first
     load: Int32  # objects in each container
     lanes: Float64  # by container (+ unplaced), L_WIDTH, and lane
+    scarce: Int64  # by lane: 1 if what is free before the line bends was little, ever
 
 
 #: Of the address that stands for one of these.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.jit import kernel
-from rebalancer.engines.local_search.kernels.lanes import fill_lanes
+from rebalancer.engines.local_search.kernels.lanes import fill_lanes, note_scarce
 from rebalancer.engines.local_search.kernels.layout import (
     C_GROUPS,
     C_HIGH,
@@ -173,6 +173,7 @@ def compute(f: Any, worth: Any) -> None:
             _maker(f, f.columns[k + C_MAKER], k)
     fill_lanes(f)
     _lanes(f)
+    note_scarce(f)
     for o in range(f.sizes[Z_OBJECTS]):
         f.spare[o] = UNKNOWN
 

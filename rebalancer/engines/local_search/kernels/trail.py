@@ -35,6 +35,9 @@ M_NOW, M_BEST = range(2)
 #: So many objects of a container are ranked at once.
 LOT = 1024
 
+#: Containers in a block, at most.
+WIDEST = 256
+
 #: The merit of what breaks a bound that must hold.
 NEVER = 1e300
 
@@ -57,18 +60,20 @@ class Trail(Arrays):
     source: Int32
     cost: Float64  # scratch for blocks
     to: Int32  # scratch for blocks
+    fill: Float64  # scratch for blocks: how well each would be filled
     queue: Int32  # here and below scratch for up to LOT objects that may leave a container: they,
     target: Int32  # where they would go,
     when: Int32  # after how many others that was found out,
     gain: Float64  # what is gained,
     price: Float64  # and what it costs where they go
+    hope: Float64  # of all objects, the most that they could gain where they last looked, in classes
 
 
 #: Of the address that stands for one of these.
 TRAIL = table_of(Trail)
 
 
-def new_trail(positions: int, seed: int, room: int = 1 << 16, widest: int = 256) -> Trail:
+def new_trail(positions: int, seed: int, objects: int, room: int = 1 << 16) -> Trail:
     """Return an empty trail."""
     numbers = np.zeros(T_WIDTH, np.int64)
     numbers[T_ROOM] = room
@@ -82,13 +87,15 @@ def new_trail(positions: int, seed: int, room: int = 1 << 16, widest: int = 256)
         worth=np.zeros(positions),
         object=np.zeros(room, np.int32),
         source=np.zeros(room, np.int32),
-        cost=np.zeros(widest),
-        to=np.zeros(widest, np.int32),
+        cost=np.zeros(WIDEST),
+        to=np.zeros(WIDEST, np.int32),
+        fill=np.zeros(WIDEST),
         queue=np.zeros(LOT, np.int32),
         target=np.zeros(LOT, np.int32),
         when=np.zeros(LOT, np.int32),
         gain=np.zeros(LOT),
         price=np.zeros(LOT),
+        hope=np.full(objects, np.inf),
     )
 
 
