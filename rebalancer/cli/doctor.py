@@ -110,12 +110,12 @@ def _folder_faults() -> list[Fault]:
 
 def _warm() -> None:
     """Compile all kernels, with progress on stderr."""
-    from rebalancer.engines.local_search.warm import ENTRIES, warm
+    from rebalancer.engines.local_search.warm import names, warm
 
     def show(name: str | None) -> str:
         return name or ""
 
-    with click.progressbar(length=len(ENTRIES), label="compiling", item_show_func=show, file=sys.stderr) as bar:
+    with click.progressbar(length=len(names()), label="compiling", item_show_func=show, file=sys.stderr) as bar:
         warm(lambda name: bar.update(1, name))
 
 

@@ -54,18 +54,14 @@ class AutoEngine:
         raise_bounds(incumbent)
         pairs = len(model.problem.objects) * (len(model.problem.containers) + 1)
         if pairs > _HARD and _for_local_search(incumbent, request, pairs):
-            team = searchers(incumbent.budget, request.workers)
             most = incumbent.budget.part((1 - _POLISHING) * incumbent.budget.remaining)
-            together(team[:1] * request.workers, incumbent, most, request)
+            together(_alike(incumbent.budget, request), incumbent, most, request)
         elif fits(incumbent) and (pairs <= _CLOSABLE or incumbent.found is None):
             if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
                 seconds, part = next((seconds, part) for limit, seconds, part in _SEEDING if pairs <= limit)
 
-                def search(budget: Budget) -> None:
-                    team = searchers(budget, request.workers)
-                    if len(team) > 1 and not request.deterministic:  # CP-SAT has neighbourhoods of its own
-                        team = team[:1] * request.workers
-                    together(team, incumbent, budget, request)
+                def search(budget: Budget) -> None:  # CP-SAT has neighbourhoods of its own
+                    together(_alike(budget, request), incumbent, budget, request)
 
                 search(incumbent.budget.part(min(seconds, part * incumbent.budget.remaining)))
                 return CpsatEngine().conclude(incumbent, search)
@@ -99,6 +95,12 @@ def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> boo
 
     side_by_side((sound,), incumbent, budget, request)
     return any(found)
+
+
+def _alike(budget: Budget, request: Request) -> tuple[Searcher, ...]:
+    """Return the best searcher for each worker; all of them where that is not compiled, or runs have to be the same."""
+    team = searchers(budget, request.workers)
+    return team if len(team) < 2 or request.deterministic else team[:1] * request.workers
 
 
 def searchers(budget: Budget, workers: int = 1) -> tuple[Searcher, ...]:

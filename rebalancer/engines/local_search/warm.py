@@ -12,7 +12,7 @@ from rebalancer.engines.local_search.kept import outdated
 from rebalancer.model import GoalCells, Model, ModelBuilder, assemble
 from rebalancer.problem import ProblemBuilder
 
-#: The kernels that searches call; the others are compiled with these.
+#: The kernels that searches call; the others are compiled with these, or apart and before.
 ENTRIES = (
     "fill_hashes",
     "build_trees",
@@ -39,6 +39,13 @@ ENTRIES = (
 )
 
 
+def names() -> tuple[str, ...]:
+    """Return the names of all that `warm` tells of, in order."""
+    from rebalancer.engines.local_search.kernels.jit import names_apart
+
+    return (*names_apart(), *ENTRIES)
+
+
 def warm(on_kernel: Callable[[str], None] | None = None) -> None:
     """Compile every kernel that is not kept yet, for what searches hand to it; delete what older versions have left.
 
@@ -48,8 +55,11 @@ def warm(on_kernel: Callable[[str], None] | None = None) -> None:
     Parameters
     ----------
     on_kernel : callable, optional
-        Is told the name of each of `ENTRIES` when it is ready.
+        Is told each of `names` when it is ready.
     """
+    from rebalancer.engines.local_search.kernels.jit import ready
+
+    ready(on_kernel)
     runs = _runs()
     for name in ENTRIES:
         runs[name]()
@@ -104,4 +114,4 @@ def _tiny() -> Model:
     return assemble(builder, [GoalCells("number", "none", Fraction(1), 0, number)], [])
 
 
-__all__ = ["ENTRIES", "warm"]
+__all__ = ["ENTRIES", "names", "warm"]

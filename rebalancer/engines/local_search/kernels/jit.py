@@ -55,8 +55,21 @@ def apart(result: Any, *arguments: Any) -> Callable[[_F], _F]:
     return wrap
 
 
-def ready() -> None:
-    """Compile or load what is compiled apart, and tell the kernels where it is."""
+def names_apart() -> tuple[str, ...]:
+    """Return the names of what is compiled apart, in order."""
+    from rebalancer.engines.local_search.kernels import climb  # noqa: F401 - it imports all that is called
+
+    return tuple(function.__name__ for function, _ in _apart.values())
+
+
+def ready(on_function: Callable[[str], None] | None = None) -> None:
+    """Compile or load what is compiled apart, and tell the kernels where it is.
+
+    Parameters
+    ----------
+    on_function : callable, optional
+        Is told each of `names_apart` when it is ready.
+    """
     from rebalancer.engines.local_search.kernels import climb  # noqa: F401 - it imports all that is called
 
     with _lock:
@@ -64,6 +77,8 @@ def ready() -> None:
             if symbol not in _ready:
                 _ready[symbol] = _kept(partial(numba.cfunc, types_of_it), function)
                 binding.add_symbol(symbol, _ready[symbol].address)
+            if on_function is not None:
+                on_function(function.__name__)
 
 
 def _kept(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:
