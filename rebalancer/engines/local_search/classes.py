@@ -56,7 +56,11 @@ def descend_in_classes(searcher: Searcher, budget: Budget, width: int) -> None:
 
 
 def _ratio(gained: NDArray[np.float64], classes: float) -> float:
-    """Return what is gained most in a class by what is gained least, for so many classes; most of them small gains."""
+    """Return how wide the next class is: what is gained most in it over what is gained least.
+
+    Half of the classes that there is time for go to the upper half of what is gained; sizes that nobody gains, as
+    between broken limits and goals, take none.
+    """
     if not len(gained):
         return _FINE
     steps = np.log(gained) / math.log(_FINE)
