@@ -10,7 +10,7 @@ import logging
 from importlib import import_module
 
 from rebalancer.engines.base import Answer, Request
-from rebalancer.engines.bounds import raise_bounds
+from rebalancer.engines.bounds import bounding
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.engine import CpsatEngine, fits
 from rebalancer.engines.finish import finish
@@ -51,7 +51,11 @@ class AutoEngine:
         incumbent = Incumbent.of(model, request)
         if not len(model.problem.objects):
             return finish(incumbent, self.name)
-        raise_bounds(incumbent)
+        with bounding(incumbent):
+            return self._search(incumbent, request)
+
+    def _search(self, incumbent: Incumbent, request: Request) -> Answer:
+        model = incumbent.model
         pairs = len(model.problem.objects) * (len(model.problem.containers) + 1)
         if pairs > _HARD and _for_local_search(incumbent, request, pairs):
             most = incumbent.budget.part((1 - _POLISHING) * incumbent.budget.remaining)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.base import Answer, EngineError, Request, Status
-from rebalancer.engines.bounds import closed_as_reported, raise_bounds
+from rebalancer.engines.bounds import bounding, closed_as_reported
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat import infeasibility
 from rebalancer.engines.cpsat.candidates import ALL_PAIRS, all_candidates
@@ -74,10 +74,10 @@ class CpsatEngine:
         search = Incumbent.of(model, request)
         if not len(model.problem.objects):
             return finish(search, self.name)
-        raise_bounds(search)
-        if fits(search):
-            return self.conclude(search)
-        neighbourhood.improve(model, search, search.budget, request)
+        with bounding(search):
+            if fits(search):
+                return self.conclude(search)
+            neighbourhood.improve(model, search, search.budget, request)
         return finish(search, self.name)
 
     def conclude(self, search: Incumbent, others: Others | None = None) -> Answer:

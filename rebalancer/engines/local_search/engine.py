@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rebalancer.engines.base import Answer, Request
-from rebalancer.engines.bounds import raise_bounds
+from rebalancer.engines.bounds import bounding
 from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.flatten import Flattener
@@ -28,7 +28,12 @@ class LocalSearchEngine:
             Some cells would need a table over too many groups and items.
         """
         incumbent = Incumbent.of(model, request)
-        raise_bounds(incumbent)
+        with bounding(incumbent):
+            self._search(incumbent, request)
+        return finish(incumbent, self.name)
+
+    def _search(self, incumbent: Incumbent, request: Request) -> None:
+        model = incumbent.model
         if len(model.problem.objects) and len(model.problem.containers) and not incumbent.all_enough():
             try:
                 incumbent.once(Flattener)
@@ -39,4 +44,3 @@ class LocalSearchEngine:
                 side_by_side((improve,) * request.workers, incumbent, incumbent.budget, request)
             else:
                 improve(model, incumbent, incumbent.budget, request)
-        return finish(incumbent, self.name)

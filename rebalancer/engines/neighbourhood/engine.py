@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rebalancer.engines.base import Answer, Request
-from rebalancer.engines.bounds import raise_bounds
+from rebalancer.engines.bounds import bounding
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Incumbent
@@ -26,8 +26,8 @@ class NeighbourhoodEngine:
         """Return the best assignment found within the request's limits."""
         incumbent = Incumbent.of(model, request)
         if len(model.problem.objects):
-            raise_bounds(incumbent)
-            improve(model, incumbent, incumbent.budget, request)
+            with bounding(incumbent):
+                improve(model, incumbent, incumbent.budget, request)
         return finish(incumbent, self.name)
 
 

@@ -1,6 +1,6 @@
 """Proven lower bounds in a walk over the model: no search, no literals, for problems of any size.
 
-Bounds go up through the formulas from the averaging bound of convex sums; see `rebalancer.engines.cpsat.averaging`.
+Bounds go up through the formulas from the averaging bound of convex sums; see `averaging.py`.
 They hold for every assignment that the hard cells allow, whatever the earlier tuple positions are.
 """
 
@@ -9,27 +9,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.cpsat.averaging import Totals, bound_by_totals
-from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.bounds.averaging import Totals, bound_by_totals
 from rebalancer.model import Cells, Family, Function, Gathering, Grid, Map, Model, Reduce, Tally
 from rebalancer.model.evaluate import apply_function
 from rebalancer.problem.numbers import IntArray
 
-#: A gap up to this, plus the rounding of the position, counts as closed.
-CLOSED = 1e-9
 #: Functions that never fall.
 _RISING = (Function.IDENTITY, Function.HINGE, Function.STEP, Function.CEIL, Function.RAISE, Function.ROUND)
 
 
-def raise_bounds(incumbent: Incumbent) -> None:
-    """Tell an incumbent what is proven of each tuple position without a search."""
-    for position, bound in enumerate(lower_bounds(incumbent.model)):
-        incumbent.raise_bound(position, bound)
+def known_bounds(model: Model, placed: NDArray[np.bool_]) -> dict[int, int]:
+    """Return proven lower bounds of all single cells, by index.
 
-
-def lower_bounds(model: Model) -> list[int]:
-    """Return a proven lower bound of the integer objective of each tuple position."""
-    placed = _stays_placed(model)
+    Parameters
+    ----------
+    placed : bool array, objects
+        Who cannot be unplaced.
+    """
 
     def totals(tally: Tally, key: IntArray) -> tuple[IntArray, IntArray] | None:
         return _totals(tally, key, placed)
@@ -38,7 +34,7 @@ def lower_bounds(model: Model) -> list[int]:
     for cells in model.graph:
         if cells.groups * cells.items == 1:
             known[cells.index] = max(cells.low, _below(cells, known, totals))
-    return [known[position.objective.index] for position in model.tuple_positions]
+    return known
 
 
 def _below(cells: Cells, known: dict[int, int], totals: Totals) -> int:
@@ -73,7 +69,7 @@ def _totals(tally: Tally, key: IntArray, placed: NDArray[np.bool_]) -> tuple[Int
     return least, most
 
 
-def _stays_placed(model: Model) -> NDArray[np.bool_]:
+def stays_placed(model: Model) -> NDArray[np.bool_]:
     """Return which objects cannot be unplaced, because that alone would break a hard cell."""
     placed = np.zeros(len(model.problem.objects), bool)
     for hard in model.hard:
@@ -108,17 +104,4 @@ def _at(grid: Grid, tally: Tally, item: int) -> IntArray:
     return grid.at(tally.group if grid.groups == tally.groups else none, at).astype(np.int64)
 
 
-def closed_as_reported(model: Model, position: int, value: float, bound: int) -> bool:
-    """Whether a bound proves an answer as far as can be told from what is reported: but for rounding.
-
-    Parameters
-    ----------
-    value : float
-        The answer's objective at the position by the exact formula.
-    bound : int
-    """
-    gap = (value - model.real(position, bound)) / max(1.0, abs(value))
-    return gap <= CLOSED + model.tuple_positions[position].epsilon
-
-
-__all__ = ["CLOSED", "closed_as_reported", "lower_bounds", "raise_bounds"]
+__all__ = ["known_bounds", "stays_placed"]

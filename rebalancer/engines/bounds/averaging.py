@@ -21,11 +21,11 @@ from rebalancer.problem.numbers import IntArray
 
 _MOST_CELLS = 2_000_000
 #: Float results are lowered by this share of all that was added up: far more than rounding can lose.
-_SAFETY = 2.0**-44
+SAFETY = 2.0**-44
 
 
 @dataclass(frozen=True, eq=False)
-class _Affine:
+class Affine:
     """Cells that are ``slope · tally[key] + const`` each."""
 
     tally: Tally
@@ -69,35 +69,35 @@ def bound_by_totals(cells: Reduce, totals: Totals) -> int | None:
         or source.function not in (Function.HINGE, Function.SQUARE)
     ):
         return None
-    affine = _affine(source, through=True)
-    if affine is None or not _single(source.divisor):
+    form = affine(source, through=True)
+    if form is None or not _single(source.divisor):
         return None
     coef = np.broadcast_to(cells.coef.dense(), (source.groups, source.items)).ravel().astype(np.int64)
-    if (coef < 0).any() or (affine.slope == 0).any():
+    if (coef < 0).any() or (form.slope == 0).any():
         return None
     used = np.flatnonzero(coef)
-    key, slope, const, coef = affine.key[used], affine.slope[used], affine.const[used], coef[used]
+    key, slope, const, coef = form.key[used], form.slope[used], form.const[used], coef[used]
     if len(np.unique(key)) < len(key) or not len(key):
         return None
-    reach = totals(affine.tally, key)
+    reach = totals(form.tally, key)
     if reach is None:
         return None
     low_total, high_total = reach
     total = -lost * float(coef.sum())
-    owner = key // affine.tally.items
+    owner = key // form.tally.items
     for group in np.unique(owner).tolist():
         rows = owner == group
         scale = coef[rows] * divided, slope[rows].astype(np.float64), const[rows].astype(np.float64)
         function = _hinge_dual if source.function is Function.HINGE else _square_dual
         total += function(
             *scale,
-            float(affine.tally.low),
-            float(affine.tally.high),
+            float(form.tally.low),
+            float(form.tally.high),
             float(low_total[group]),
             float(high_total[group]),
             float(source.divisor.table[0, 0]),
         )
-    total -= abs(total) * _SAFETY
+    total -= abs(total) * SAFETY
     return int(np.ceil(total)) if total > 0 else None
 
 
@@ -106,31 +106,31 @@ def _single(grid: Grid) -> bool:
     return grid.table.size == 1 and not len(grid.keys)
 
 
-def _affine(cells: Cells, through: bool = False) -> _Affine | None:
+def affine(cells: Cells, through: bool = False) -> Affine | None:
     """Return cells as affine forms of one tally, or None. ``through`` looks at a `Map`'s x instead of its value."""
     if isinstance(cells, Tally):
         if cells.family is not Family.AFTER:
             return None
         size = cells.groups * cells.items
-        return _Affine(cells, np.arange(size), np.ones(size, np.int64), np.zeros(size, np.int64))
+        return Affine(cells, np.arange(size), np.ones(size, np.int64), np.zeros(size, np.int64))
     if isinstance(cells, Gather):
-        inner = _affine(cells.source)
+        inner = affine(cells.source)
         if inner is None:
             return None
         at = cells.group * cells.source.items + cells.item
-        return _Affine(inner.tally, inner.key[at], inner.slope[at], inner.const[at])
+        return Affine(inner.tally, inner.key[at], inner.slope[at], inner.const[at])
     if not isinstance(cells, Map) or len(cells.terms) != 1 or not (through or cells.function is Function.IDENTITY):
         return None
     term = cells.terms[0]
     shape = (cells.groups, cells.items)
     if (term.cells.groups, term.cells.items) != shape or cells.groups * cells.items > _MOST_CELLS:
         return None
-    inner = _affine(term.cells)
+    inner = affine(term.cells)
     if inner is None:
         return None
     coef = np.broadcast_to(term.coef.dense(), shape).ravel().astype(np.int64)
     const = np.broadcast_to(cells.const.dense(), shape).ravel().astype(np.int64)
-    return _Affine(inner.tally, inner.key, coef * inner.slope, coef * inner.const + const)
+    return Affine(inner.tally, inner.key, coef * inner.slope, coef * inner.const + const)
 
 
 def _totals(model: Model, literals: Literals, tally: Tally, key: IntArray) -> tuple[IntArray, IntArray]:
@@ -176,7 +176,7 @@ def _hinge_dual(
             + abs(multiplier) * np.abs(points).max(axis=0).sum()
             + abs(multiplier * total)
         )
-        return float(terms.sum()) + multiplier * total - size * _SAFETY
+        return float(terms.sum()) + multiplier * total - size * SAFETY
 
     return _best_of(dual, multipliers)
 
@@ -203,7 +203,7 @@ def _square_dual(
             + abs(multiplier) * np.abs(points).sum()
             + abs(multiplier * total)
         )
-        return float((squares - multiplier * points).sum()) + multiplier * total - loss - 4 * size * _SAFETY
+        return float((squares - multiplier * points).sum()) + multiplier * total - loss - 4 * size * SAFETY
 
     best = dual(0.0)
     for total in {least, most}:
@@ -231,4 +231,4 @@ def _best_of(dual: object, multipliers: Floats) -> float:
     return max(float(dual(point)) for point in multipliers[first : last + 1])
 
 
-__all__ = ["Totals", "averaging_bound", "bound_by_totals"]
+__all__ = ["SAFETY", "Affine", "Totals", "affine", "averaging_bound", "bound_by_totals"]

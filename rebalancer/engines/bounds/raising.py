@@ -1,0 +1,125 @@
+"""What is proven without a search, told to an incumbent: at once, or beside a search where it takes longer."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from rebalancer.engines.bounds.prices import Prices
+from rebalancer.engines.bounds.terms import Terms
+from rebalancer.engines.bounds.walk import known_bounds, stays_placed
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.model import Model
+
+_log = logging.getLogger(__name__)
+
+#: A gap up to this, plus the rounding of the position, counts as closed.
+CLOSED = 1e-9
+#: Seconds that a bound from prices takes for each membership; up to how many it takes them at once, and up to which
+#: share of the time that is left at all; and the most memberships, which take some 1 GB.
+_EACH, _AT_ONCE, _SHARE, _MOST = 6e-6, 0.1, 0.1, 2_000_000
+#: Seconds that a bound that is not done has to come back once the search is over.
+_GRACE = 1.0
+
+
+def lower_bounds(model: Model) -> list[int]:
+    """Return a proven lower bound of the integer objective of each tuple position."""
+    bounds = _Bounds(model)
+    return [max(bounds.walked(position), bounds.priced(position)) for position in range(model.positions)]
+
+
+@contextmanager
+def bounding(incumbent: Incumbent) -> Iterator[None]:
+    """Tell an incumbent what is proven of each tuple position without a search.
+
+    What takes longer is worked out beside what is done meanwhile, if that is long enough.
+    """
+    bounds, budget = _Bounds(incumbent.model), incumbent.budget
+    later: list[int] = []
+    for position in range(incumbent.model.positions):
+        incumbent.raise_bound(position, bounds.walked(position))
+        seconds = _EACH * bounds.terms(position).memberships
+        if seconds > _EACH * _MOST or seconds > _SHARE * budget.remaining:
+            _log.info("position %d: no bound from prices, as it takes about %.0f s", position, seconds)
+        elif budget.deterministic or seconds <= _AT_ONCE:
+            incumbent.raise_bound(position, bounds.priced(position))
+            budget.spend(seconds)
+        else:
+            later.append(position)
+
+    with _beside(incumbent, bounds, later) if later else nullcontext():
+        yield
+
+
+@contextmanager
+def _beside(incumbent: Incumbent, bounds: _Bounds, positions: list[int]) -> Iterator[None]:
+    """Raise the bounds of some positions in a thread of its own."""
+    from ortools.util.python.solve_interrupter import SolveInterrupter
+
+    interrupter = SolveInterrupter()
+
+    def work() -> None:
+        for position in positions:
+            seconds = _SHARE * incumbent.budget.remaining
+            incumbent.raise_bound(position, bounds.priced(position, seconds, interrupter))
+
+    thread = threading.Thread(target=work, name="rebalancer-bounds", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        interrupter.interrupt()
+        thread.join(_GRACE)
+
+
+class _Bounds:
+    """Bounds of a model's objectives.
+
+    Parameters
+    ----------
+    model : Model
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._placed = stays_placed(model)
+        self._known = known_bounds(model, self._placed)
+        self._terms: dict[int, Terms] = {}
+
+    def walked(self, position: int) -> int:
+        """Return what a walk over the model proves."""
+        return self._known[self._model.tuple_positions[position].objective.index]
+
+    def terms(self, position: int) -> Terms:
+        """Return an objective from below."""
+        if position not in self._terms:
+            self._terms[position] = Terms(self._model, self._known)
+            self._terms[position].expand(self._model.tuple_positions[position].objective)
+        return self._terms[position]
+
+    def priced(self, position: int, seconds: float = math.inf, interrupter: Any = None) -> int:
+        """Return what prices prove; what a walk does where that is nothing."""
+        terms = self.terms(position)
+        if not terms.memberships:
+            return self.walked(position)
+        return math.ceil(Prices(self._model, terms, self._placed).bound(seconds, interrupter))
+
+
+def closed_as_reported(model: Model, position: int, value: float, bound: int) -> bool:
+    """Whether a bound proves an answer as far as can be told from what is reported: but for rounding.
+
+    Parameters
+    ----------
+    value : float
+        The answer's objective at the position by the exact formula.
+    bound : int
+    """
+    gap = (value - model.real(position, bound)) / max(1.0, abs(value))
+    return gap <= CLOSED + model.tuple_positions[position].epsilon
+
+
+__all__ = ["CLOSED", "bounding", "closed_as_reported", "lower_bounds"]

@@ -1,0 +1,153 @@
+"""What objects pay, where they began or elsewhere, is a lower bound, and as good as hand arithmetic says."""
+
+from __future__ import annotations
+
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, PlacedSpec, Rebalancer
+from rebalancer.engines.base import Request
+from rebalancer.engines.bounds import bounding, lower_bounds, raising
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.model import CellValues, Model, evaluate_cells
+from rebalancer.model.model import holds
+from rebalancer.specs.compiler import compile_model
+from rebalancer.specs.entries import Constraint, Goal, Policy, check_entries
+from tests.engines.worlds import crowded
+from tests.property.catalogue import specs
+from tests.property.problems import every_assignment, models, worlds
+
+#: What makes objects leave, and what makes them stay.
+BENT = ("balance", "capacity", "group_count", "skew", "util_increase_cost", "drain_capacity")
+STRAIGHT = ("minimize_movement", "transition_cost", "assignment_affinities", "avoid_moving", "to_free", "unplaced_cost")
+
+
+@st.composite
+def tugs_of_war(draw: st.DrawFn) -> Model:
+    """Goals that are hinges against goals that are straight, with capacities and everything placed or not."""
+    problem = draw(worlds(4, 3))
+    size = len(problem.objects), len(problem.containers)
+    weights = st.sampled_from([Fraction(1), Fraction(2), Fraction("0.3"), Fraction("0.01")])
+    keys = [*draw(st.lists(st.sampled_from(BENT), min_size=1, max_size=2)), draw(st.sampled_from(STRAIGHT))]
+    goals = [Goal(draw(specs(key, *size)), None, draw(weights), 0) for key in keys]
+    constraints = [Constraint(PlacedSpec(), None, Policy.DEFAULT)] if draw(st.booleans()) else []
+    if draw(st.booleans()):
+        constraints.append(Constraint(draw(specs("capacity", *size)), None, Policy.DEFAULT))
+    assume(not check_entries(problem, goals, constraints))
+    return compile_model(problem, goals, constraints)
+
+
+def check(model: Model) -> None:
+    """No assignment that holds the hard cells is below a bound, at any tuple position."""
+    bounds = lower_bounds(model)
+    for assignment in every_assignment(model.problem):
+        values = CellValues(model.problem, assignment)
+        if all(holds(values, hard) for hard in model.hard):
+            for bound, position in zip(bounds, model.tuple_positions, strict=True):
+                assert bound <= int(evaluate_cells(values, position.objective).integers.at([0], [0])[0])
+
+
+@settings(max_examples=300)
+@given(tugs_of_war())
+def test_nothing_is_below_the_bound_where_goals_pull_both_ways(model: Model) -> None:
+    check(model)
+
+
+@settings(max_examples=100)
+@given(models(objects=4, containers=3))
+def test_nothing_is_below_the_bound_of_any_mixture(model: Model) -> None:
+    check(model)
+
+
+def fleet(contents: dict[str, list[int]], capacities: dict[str, int], price: float) -> Model:
+    """Tasks of these sizes on hosts, to be balanced linearly, at a price per task that moves."""
+    solver = Rebalancer("task", "host")
+    names = {host: [f"{host}-{number}" for number in range(len(sizes))] for host, sizes in contents.items()}
+    solver.set_assignment(names)
+    sizes = {name: size for host in contents for name, size in zip(names[host], contents[host], strict=True)}
+    solver.add_object_dimension("cpu", sizes)
+    solver.add_container_dimension("cpu", capacities)
+    solver.add_constraint(PlacedSpec())
+    solver.add_goal(BalanceSpec(scope="host", dimension="cpu"))
+    solver.add_goal(MinimizeMovementSpec(do_not_normalize=True), weight=price)
+    return solver.model
+
+
+@pytest.mark.parametrize(
+    ("price", "expected"),
+    [
+        # Half of the load of 9 is too much, 0.05 for each unit. To move the 4 is 0.12 instead of 0.2, then 0.5 of the 3
+        (0.12, 0.12 + 0.12 / 6),
+        # 4 · 0.05 is what moving the 4 costs, and moving others costs more: all of 4.5 may as well stay
+        (0.2, 0.225),
+        # nothing that moves costs anything
+        (0.0, 0.0),
+    ],
+)
+def test_as_much_leaves_as_pays(price: float, expected: float) -> None:
+    model = fleet({"h0": [4, 3, 2], "h1": []}, {"h0": 10, "h1": 10}, price)
+    assert model.real(0, lower_bounds(model)[0]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_is_too_much_for_all_is_priced_everywhere() -> None:
+    """Average 0.5, so 10 + 5 of 18 units cost nothing; 3 remain on the large host at 0.025 each, and 3 move.
+
+    Those are one and a half tasks at 0.01. Without the price for being anywhere, it would pay to move all 6.
+    """
+    model = fleet({"h0": [2], "h1": [2] * 8}, {"h0": 10, "h1": 20}, 0.01)
+    assert model.real(0, lower_bounds(model)[0]) == pytest.approx(0.075 + 0.015, abs=1e-6)
+
+
+def test_large_problems_get_their_bound_beside_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = fleet({"h0": [4, 3, 2], "h1": []}, {"h0": 10, "h1": 10}, 0.12)
+    monkeypatch.setattr(raising, "_AT_ONCE", 0.0)
+    incumbent = Incumbent.of(model, Request(time_limit=60))
+    with bounding(incumbent):
+        (beside,) = [thread for thread in threading.enumerate() if thread.name == "rebalancer-bounds"]
+        beside.join()
+    assert incumbent.bounds == lower_bounds(model)
+    assert incumbent.bounds[0] is not None
+    assert model.real(0, incumbent.bounds[0]) == pytest.approx(0.14, abs=1e-6)
+
+
+def test_where_there_is_no_time_for_prices_other_bounds_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = fleet({"h0": [2], "h1": [2] * 8}, {"h0": 10, "h1": 20}, 0.01)
+    monkeypatch.setattr(raising, "_EACH", 1.0)
+    incumbent = Incumbent.of(model, Request(time_limit=1))
+    with bounding(incumbent):
+        assert not [thread for thread in threading.enumerate() if thread.name == "rebalancer-bounds"]
+    assert incumbent.bounds[0] is not None
+    assert model.real(0, incumbent.bounds[0]) == pytest.approx(0.075, abs=1e-6)
+
+
+def test_an_interrupt_ends_what_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing goes on in the background once an answer is there, and what was not proven is not claimed."""
+    monkeypatch.setattr(raising, "_AT_ONCE", 0.0)
+    model = crowded(400, 20)
+    incumbent = Incumbent.of(model, Request(time_limit=60))
+    with bounding(incumbent):
+        pass
+    assert not [thread for thread in threading.enumerate() if thread.name == "rebalancer-bounds"]
+    best = lower_bounds(model)
+    assert all(bound is not None and bound <= most for bound, most in zip(incumbent.bounds, best, strict=True))
+    assert np.isfinite(best).all()
+
+
+def test_capacity_that_is_broken_does_not_hide_what_balance_costs() -> None:
+    """A constraint that is broken becomes a goal with a large weight; it can be mended, so it adds nothing."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a", "b", "c"], "h1": []})
+    solver.add_object_dimension("cpu", {"a": 4, "b": 3, "c": 2})
+    solver.add_container_dimension("cpu", {"h0": 8, "h1": 10})
+    solver.add_constraint(PlacedSpec())
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu"))
+    solver.add_goal(BalanceSpec(scope="host", dimension="cpu"))
+    solver.add_goal(MinimizeMovementSpec(do_not_normalize=True), weight=0.02)
+    model = solver.model
+    # average 9/16, so 4.5 may stay and 4.5 go: the 4, and a sixth of the 3
+    assert model.real(0, lower_bounds(model)[0]) == pytest.approx(0.02 + 0.02 / 6, abs=1e-5)
