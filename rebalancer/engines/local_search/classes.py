@@ -13,7 +13,7 @@ from rebalancer.engines.local_search.kernels.climb import descend, gains
 from rebalancer.engines.local_search.kernels.trail import T_PICKY
 
 if TYPE_CHECKING:
-    from rebalancer.engines.local_search.search import Searcher
+    from rebalancer.engines.local_search.searcher import Searcher
 
 #: In each class the first gains at least so many times what the last does; more where there are too many classes for
 #: this share of the time.

@@ -13,7 +13,7 @@ from rebalancer.engines.local_search.kernels.layout import C_HIGH, C_LOW, C_WIDT
 from rebalancer.engines.local_search.kernels.trail import M_NOW, T_LENGTH, T_POSITION, appraise
 
 if TYPE_CHECKING:
-    from rebalancer.engines.local_search.search import Searcher
+    from rebalancer.engines.local_search.searcher import Searcher
 
 #: Rounds of greedy repair before walks begin; steps of a walk, and how much longer each next one is.
 _ROUNDS, _STEPS, _LONGER = 6, 50_000, 1.5

@@ -16,7 +16,7 @@ from rebalancer.engines.local_search.kernels.climb import gains
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.lanes import lanes_fill
 from rebalancer.engines.local_search.kernels.propagate import move, objective
-from rebalancer.engines.local_search.search import Searcher
+from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.model import Model
 
 

@@ -20,7 +20,7 @@ from rebalancer.engines.local_search import forms
 from rebalancer.engines.local_search.engine import LocalSearchEngine
 from rebalancer.engines.local_search.kernels.climb import anneal
 from rebalancer.engines.local_search.kernels.trail import T_BEST, T_KEPT, T_LENGTH
-from rebalancer.engines.local_search.search import Searcher
+from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.model import Model
 from rebalancer.problem.errors import InputError
 from rebalancer.specs.registry import BUILT_IN

@@ -10,14 +10,16 @@ import pytest
 from rebalancer import CapacitySpec, MinimizeMovementSpec, Rebalancer
 from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search import walking
 from rebalancer.engines.local_search.goals import Goals
+from rebalancer.engines.local_search.greedy import greedy
 from rebalancer.engines.local_search.kernels.climb import effects
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import C_VALUES, N_LEANING
 from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.engines.local_search.kernels.slopes import compute
 from rebalancer.engines.local_search.kernels.trail import M_NOW, T_BLIND, T_GUESSES, T_HITS, appraise
-from rebalancer.engines.local_search.search import Searcher
+from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.engines.local_search.walks import Walk, Walks
 from rebalancer.model import Model
 from tests.engines.local_search.test_scan import pair_cost
@@ -51,7 +53,7 @@ def read(searcher: Searcher, goals: Goals) -> np.ndarray:
 
 def test_goals_are_what_the_objective_adds_up() -> None:
     searcher = searcher_of(fleet())
-    goals = searcher._goals()
+    goals = searcher.goals()
     assert len(goals.columns) == 3
     rng = np.random.default_rng(1)
     value, before = objective(searcher.flat, 0)[1], read(searcher, goals)
@@ -64,7 +66,7 @@ def test_goals_are_what_the_objective_adds_up() -> None:
 
 def test_steepness_is_what_typical_moves_cost() -> None:
     searcher = searcher_of(fleet())
-    goals, flat = searcher._goals(), searcher.flat
+    goals, flat = searcher.goals(), searcher.flat
     changes = []
     for o in range(60):
         home = int(flat.place[o])
@@ -85,7 +87,7 @@ def test_steepness_is_what_typical_moves_cost() -> None:
 def test_what_leans_is_ranked_and_judged_alike(share: float) -> None:
     searcher = searcher_of(fleet())
     flat, trail = searcher.flat, searcher.trail
-    goals = searcher._goals()
+    goals = searcher.goals()
     goals.level(flat, share)
     factors = 1 + flat.lean[goals.columns] / goals.worth
     expected = np.where(goals.steepness > 0, (goals.mildest / np.maximum(goals.steepness, 1e-9)) ** share, 1.0)
@@ -111,7 +113,7 @@ def test_what_leans_is_ranked_and_judged_alike(share: float) -> None:
 
 def test_goals_that_are_no_longer_levelled_are_what_they_were() -> None:
     searcher = searcher_of(fleet())
-    goals = searcher._goals()
+    goals = searcher.goals()
     before = float(searcher.trail.merits[M_NOW])
     goals.level(searcher.flat, 1.0)
     assert appraise(searcher.flat, searcher.trail) < before
@@ -122,7 +124,7 @@ def test_goals_that_are_no_longer_levelled_are_what_they_were() -> None:
 
 def test_effects_leave_nothing_behind() -> None:
     searcher = searcher_of(fleet())
-    goals = searcher._goals()
+    goals = searcher.goals()
     values, place = searcher.flat.values.copy(), searcher.flat.place.copy()
     changes = np.zeros((100, len(goals.columns)))
     assert effects(searcher.flat, searcher.trail, goals.columns, changes) == 100
@@ -136,11 +138,11 @@ def test_a_levelled_walk_keeps_the_best_answer() -> None:
     model = fleet()
     searcher = searcher_of(model)
     budget = searcher.incumbent.budget
-    searcher._greedy(0, budget.part(0.5))
-    searcher._walk(budget.part(0.5), 0.01, (0.3, 0.3, 0.3))
+    greedy(searcher, 0, budget.part(0.5))
+    walking.walk(searcher, budget.part(0.5), 0.01, (0.3, 0.3, 0.3))
     searcher.rest()
     best, merit = searcher.flat.place.copy(), searcher.merit
-    searcher._levelled(0, budget.part(0.0), budget.part(0.05), 0.25, (0.3, 0.3, 0.3))
+    walking.levelled(searcher, 0, budget.part(0.0), budget.part(0.05), 0.25, (0.3, 0.3, 0.3))
     searcher.rest()
     assert searcher.merit <= merit
     if searcher.merit == merit:
@@ -197,7 +199,7 @@ def test_moves_against_their_slopes_are_tried_where_that_pays(hits: int, share: 
     searcher = searcher_of(fleet())
     numbers = searcher.trail.numbers
     numbers[T_BLIND], numbers[T_GUESSES], numbers[T_HITS] = 20, 1_000, hits
-    searcher._guess()
+    searcher.guess()
     assert numbers[T_BLIND] == share
     assert numbers[T_GUESSES] == numbers[T_HITS] == 0
 
@@ -209,6 +211,6 @@ def test_each_position_begins_with_a_merit_of_its_own() -> None:
     solver.add_goal(MinimizeMovementSpec(scope="host"), tuple_pos=0)
     solver.add_goal(CapacitySpec(scope="host", dimension="task_count", limit=0.0), weight=9, tuple_pos=1)
     searcher = searcher_of(solver.model)
-    assert searcher._best_merit == 0
+    assert searcher.best_merit == 0
     searcher.turn_to(1)
-    assert searcher._best_merit == searcher.merit > 0
+    assert searcher.best_merit == searcher.merit > 0

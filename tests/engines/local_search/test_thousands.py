@@ -23,7 +23,7 @@ from rebalancer.engines.local_search.kernels.climb import anneal, descend, move_
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Flat
 from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.engines.local_search.kernels.trail import T_KEPT, T_LENGTH, T_TRIED
-from rebalancer.engines.local_search.search import Searcher
+from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.model import Model
 from rebalancer.specs.registry import BUILT_IN
 from tests.engines.worlds import crowded

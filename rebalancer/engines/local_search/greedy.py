@@ -1,0 +1,55 @@
+"""Moves that gain: descent and exchanges until they dry up, then chains and placing anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rebalancer.engines.budget import Budget
+from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild
+from rebalancer.engines.local_search.kernels.climb import descend, swap_down
+
+if TYPE_CHECKING:
+    from rebalancer.engines.local_search.searcher import Searcher
+
+#: Destinations that an object looks at, partners for an exchange, and chains that begin with each object.
+WIDTH, _PARTNERS, _CHAINS = 32, 24, 2
+SWEEPS = ((descend, WIDTH), (swap_down, _PARTNERS), (chase_down, _CHAINS), (rebuild, WIDTH // 2))
+#: Greedy search goes on while a round gains this share of what there is, for so many rounds at most.
+_WORTHWHILE, _ROUNDS = 0.01, 1_000
+#: The share of the time, and the most seconds, for chains and for placing anew when greedy search has dried up.
+_POLISH, _LAP = 0.01, 0.3
+
+
+def greedy(searcher: Searcher, position: int, budget: Budget) -> None:
+    """Descend from hot containers until that dries up, then exchange; again until neither gains much."""
+    for turn in range(_ROUNDS):
+        before = searcher.merit
+        _descend(searcher, position, budget)
+        if turn % 3 == 0:
+            searcher.together(budget)
+        between = searcher.merit
+        searcher.sweep(swap_down, budget, _PARTNERS)
+        searcher.home(budget)
+        searcher.hand_over(patient=True)
+        if budget.over or searcher.enough(position) or (_dry(searcher, between) and _dry(searcher, before)):
+            break
+    for kernel, width in SWEEPS[2:]:
+        searcher.sweep(kernel, budget.part(min(_LAP, _POLISH * budget.remaining)), width)
+    searcher.hand_over()
+
+
+def _descend(searcher: Searcher, position: int, budget: Budget) -> None:
+    """Descend until a round gains little."""
+    for _ in range(_ROUNDS):
+        before = searcher.merit
+        searcher.sweep(descend, budget, WIDTH)
+        if budget.over or searcher.enough(position) or _dry(searcher, before):
+            break
+
+
+def _dry(searcher: Searcher, before: float) -> bool:
+    """Whether little has been gained since."""
+    return before - searcher.merit <= _WORTHWHILE * abs(before)
+
+
+__all__ = ["SWEEPS", "WIDTH", "greedy"]

@@ -1,0 +1,290 @@
+"""One searcher: where it stands, what it has found, and the kernels at work on it.
+
+Every step is a kernel call of some milliseconds, so that limits, interrupts and other searchers' answers are heeded
+between any two. What the kernels know of the best answer is exact; the evaluator judges it all the same.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.engines.budget import STEP, Budget
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.goals import Goals
+from rebalancer.engines.local_search.kernels.climb import may_leave, move_teams, return_home, sample, sampled_share
+from rebalancer.engines.local_search.kernels.heat import heat
+from rebalancer.engines.local_search.kernels.layout import Flat
+from rebalancer.engines.local_search.kernels.slopes import compute
+from rebalancer.engines.local_search.kernels.trail import (
+    M_BEST,
+    M_NOW,
+    NEVER,
+    T_BEST,
+    T_BLIND,
+    T_GUESSES,
+    T_HITS,
+    T_LENGTH,
+    T_POSITION,
+    T_REACH,
+    T_ROOM,
+    Trail,
+    appraise,
+    best_place,
+    follow,
+    new_trail,
+    restart,
+)
+from rebalancer.engines.local_search.limits import Limits
+from rebalancer.engines.local_search.pace import Pace
+from rebalancer.model import Model
+
+#: Destinations that an object of a whole group looks at.
+_GLANCE = 8
+#: Per cent of moves that are tried against their slopes in problems of few objects, and how many are few.
+_BLIND, _FEW = 20, 500
+#: After so many such tries, fewer are made if less than the first share of them was kept, and more above the second.
+_GUESSES, _IN_VAIN, _PAYS = 1_000, 0.01, 0.05
+#: How often each group is tried as a whole, and the most tries.
+_TEAMS, _MOST_TEAMS = 20, 20_000
+#: Seconds that pass between two answers that are handed over.
+_SHARE = 0.25
+#: Containers are crowded where fewer than this share of random moves are within the limits on amounts.
+_TIGHT = 0.6
+#: Slopes, and what is noted by object, are taken anew after so many steps, or one for each cell or so many for each
+#: object where that is more.
+_FRESH, _TURNS = 200_000, 16
+#: Smaller gains than this share of the merit are noise of floating point.
+_NOISE = 1e-12
+
+
+def _numbers(_model: Model) -> Iterator[int]:
+    """Return what numbers the searchers of a model."""
+    return count()
+
+
+class Searcher:
+    """One searcher: a copy of all cells, and the log of its moves.
+
+    Parameters
+    ----------
+    model : Model
+    incumbent : Incumbent
+    seed : int
+
+    Attributes
+    ----------
+    flat : Flat
+        Where it stands.
+    trail : Trail
+        The moves since its best answer, and what these are worth.
+    best : int32 array, objects
+        Its best answer, as far as it is written down, and `best_merit`, what that is worth.
+    daring : bool
+        Whether it takes what pays late: of searchers side by side every other one does.
+    """
+
+    def __init__(self, model: Model, incumbent: Incumbent, seed: int) -> None:
+        self.model = model
+        self.incumbent = incumbent
+        self.flattener = incumbent.once(Flattener)
+        found = incumbent.found
+        start = model.problem.initial if found is None else found.assignment
+        self.flat: Flat = self.flattener.at(start)
+        objects = len(start)
+        self.trail: Trail = new_trail(model.positions, seed, objects, room=max(1 << 16, 2 * objects))
+        self.rng = np.random.default_rng([seed, 1])
+        self._handed = time.monotonic()
+        self.best: NDArray[np.int32] = self.flat.place.copy()
+        self.best_merit = math.inf
+        self.containers = len(model.problem.containers)
+        longest = max((column.items for column in self.flattener.forms.columns), default=1)
+        compute(self.flat, np.ones(model.positions))
+        self.trail.numbers[T_REACH] = self.containers + bool(may_leave(self.flat, self.trail, 200))
+        self.trail.numbers[T_BLIND] = self._blind()
+        self.daring = next(incumbent.once(_numbers)) % 2 == 0  # of two side by side, one
+        self.fresh = max(_FRESH, len(self.flat.values), _TURNS * objects)
+        self.limits = Limits.of(self.flattener)
+        self._teams = self.flattener.teams()
+        self._heat, self._scratch = np.zeros(self.containers), np.zeros(longest)
+
+    def turn_to(self, position: int) -> None:
+        """Minimise a position, the earlier ones at no more than what they are."""
+        self.trail.numbers[T_POSITION] = position
+        self.trail.worth[:] = 0.0
+        self.trail.worth[position] = 1.0
+        appraise(self.flat, self.trail)
+        self.start_here()
+
+    def slopes(self) -> None:
+        """Take fresh slopes where the searcher stands. Earlier positions pull as well, so that they are not lost."""
+        position = int(self.trail.numbers[T_POSITION])
+        worth = self.trail.worth.copy()
+        worth[:position] = 1e3
+        compute(self.flat, worth)
+
+    @property
+    def least(self) -> float:
+        """The least gain that is not noise."""
+        return max(1e-9, abs(self.merit) * _NOISE)
+
+    @property
+    def merit(self) -> float:
+        """What this searcher minimises, where it stands."""
+        return float(self.trail.merits[M_NOW])
+
+    def crowded(self) -> bool:
+        """Whether limits on amounts forbid a large share of all moves."""
+        costs = np.zeros(1_000)
+        free = sample(self.flat, self.trail, costs)
+        return bool(self.limits.words.size) and sampled_share(self.flat, self.trail, 2_000) < _TIGHT and free > 0
+
+    def goals(self) -> Goals:
+        """Return how steep each goal of the position that is minimised is where it stands."""
+        return Goals.of(self.flat, self.trail, *self.flattener.goals[int(self.trail.numbers[T_POSITION])])
+
+    def sweep(self, kernel: Callable[..., int], budget: Budget, width: int) -> None:
+        """Let a kernel work on all containers, hottest first."""
+        self.slopes()
+        heat(self.flat, self._heat, self._scratch)
+        mixed = self._heat * self.rng.uniform(0.8, 1.25, len(self._heat))
+        order = np.argsort(-mixed, kind="stable").astype(np.int32)
+        hot = int((self._heat > 0).sum())
+        if 0 < hot < len(order):
+            order = order[:hot]  # elsewhere there is nothing to gain but what a later round finds
+        if self.flat.load[self.containers]:
+            order = np.append(np.int32(self.containers), order)  # what is in no container
+        self.work_on(order, kernel, budget, width, self.least)
+
+    def work_on(
+        self, order: NDArray[np.int32], kernel: Callable[..., int], budget: Budget, width: int, least: float
+    ) -> None:
+        """Let a kernel work on some containers, and make what gains at least so much."""
+        at, pace = 0, Pace(budget, max(1.0, len(order) / 64))
+        while at < len(order) and not budget.over:
+            until = min(len(order), at + pace.take())
+            loads = int(self.flat.load[order[at:until]].sum())
+            stopped = kernel(self.flat, self.trail, order, at, until, width, least)
+            pace.took(until - at, loads * width)
+            self.hand_over(patient=True)
+            if stopped < until:
+                self.clear_log()
+            at = max(stopped, at + 1) if stopped == at and self.trail.numbers[T_LENGTH] == 0 else stopped
+
+    def home(self, budget: Budget) -> None:
+        """Take back moves that bring nothing."""
+        at, objects = 0, len(self.flat.place)
+        while at < objects and not budget.over:
+            stopped = return_home(self.flat, self.trail, at, objects, 0.0)
+            budget.spend((stopped - at) * STEP)
+            if stopped < objects:
+                self.clear_log()
+            at = stopped
+
+    def together(self, budget: Budget) -> None:
+        """Move whole groups, which may pay where no single move does."""
+        starts, members = self._teams
+        if len(starts) < 2 or budget.over:
+            return
+        self.slopes()
+        pace = Pace(budget, 200, _TEAMS * len(starts))
+        left = min(_TEAMS * len(starts), _MOST_TEAMS)
+        while left > 0 and not budget.over:
+            tries = min(left, pace.take())
+            made = move_teams(self.flat, self.trail, starts, members, tries, _GLANCE, -self.least)
+            pace.took(tries, tries * _GLANCE)
+            if made < tries:
+                self.clear_log()
+            left -= tries
+        self.hand_over(patient=True)
+
+    def enough(self, position: int) -> bool:
+        """Whether a position is as good as was asked for, or as it can be."""
+        return self.incumbent.enough(position, self.incumbent.bounds[position])
+
+    def guess(self) -> None:
+        """Try more moves against their slopes where that pays, fewer where it does not."""
+        numbers = self.trail.numbers
+        if numbers[T_GUESSES] < _GUESSES:
+            return
+        share = numbers[T_HITS] / numbers[T_GUESSES]
+        if share < _IN_VAIN:
+            numbers[T_BLIND] = max(1, numbers[T_BLIND] // 2)
+        elif share > _PAYS:
+            numbers[T_BLIND] = min(_BLIND, 2 * numbers[T_BLIND])
+        numbers[T_GUESSES] = numbers[T_HITS] = 0
+
+    def _blind(self) -> int:
+        """Return the per cent of moves to try although their slopes speak against them: where slopes know little."""
+        columns = self.flattener.forms.columns
+        far = any(
+            piece.target.groups * piece.target.items > 1 for column in columns for piece in column.pieces
+        ) or bool(self.flattener.forms.specials)
+        return 0 if not far else _BLIND if len(self.flat.place) <= _FEW else 1
+
+    def rest(self) -> None:
+        """Return to the best answer of this searcher."""
+        place = np.empty_like(self.flat.place)
+        self.harvest()
+        place[:] = self.best
+        follow(self.flat, place)
+        restart(self.flat, self.trail)
+        self.slopes()
+
+    def join(self) -> None:
+        """Stand at the shared answer where it is better than what this searcher has."""
+        found = self.incumbent.found
+        if found is None:
+            return
+        appraise(self.flat, self.trail)
+        mine = tuple(self.trail.marks.tolist())
+        if found.integers < mine:
+            containers = self.containers
+            follow(self.flat, np.where(found.assignment < 0, containers, found.assignment).astype(np.int32))
+            self.start_here()
+
+    def start_here(self) -> None:
+        """Take where it stands as its best answer, whatever that was worth: for another position, say."""
+        restart(self.flat, self.trail)
+        self.best_merit = math.inf
+        self.harvest()
+        self.slopes()
+
+    def harvest(self) -> None:
+        """Write down the best answer of this searcher, if it is not written down yet."""
+        if self.trail.merits[M_BEST] < self.best_merit or self.trail.numbers[T_BEST]:
+            best_place(self.flat, self.trail, self.best)
+            self.best_merit = float(self.trail.merits[M_BEST])
+
+    def clear_log(self, half: bool = False) -> None:
+        """Make room in the log."""
+        trail = self.trail
+        if half and trail.numbers[T_LENGTH] < trail.numbers[T_ROOM] // 2:
+            return
+        self.harvest()
+        trail.numbers[T_LENGTH] = trail.numbers[T_BEST] = 0
+
+    def hand_over(self, patient: bool = False) -> None:
+        """Offer the best answer; where ``patient``, only now and then."""
+        now = time.monotonic()
+        if patient and not self.incumbent.budget.deterministic and now - self._handed < _SHARE:
+            return
+        if self.trail.merits[M_BEST] >= NEVER:  # no answer yet that holds every bound
+            return
+        integers = tuple(self.trail.best.tolist())
+        known = self.incumbent.integers
+        if known and integers >= known:
+            return
+        self.harvest()
+        containers = self.containers
+        self.incumbent.offer(np.where(self.best == containers, -1, self.best).astype(np.int32), integers)
+        self._handed = time.monotonic()
+
+
+__all__ = ["Searcher"]

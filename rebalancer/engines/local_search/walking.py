@@ -1,0 +1,179 @@
+"""Walks that cool down: plain ones, ones with wider limits, ones with all goals equally steep."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rebalancer.engines.budget import STEP, Budget
+from rebalancer.engines.local_search.greedy import greedy
+from rebalancer.engines.local_search.kernels.climb import anneal, sample
+from rebalancer.engines.local_search.kernels.layout import N_BROKEN
+from rebalancer.engines.local_search.kernels.trail import (
+    M_BEST,
+    T_BEST,
+    T_LENGTH,
+    T_RELAXED,
+    appraise,
+    restart,
+)
+from rebalancer.engines.local_search.pace import Pace
+
+if TYPE_CHECKING:
+    from rebalancer.engines.local_search.searcher import Searcher
+
+#: A walk starts at some multiple of the median cost of moves that are no gain, and ends at this share of that.
+_COLD = 0.003
+#: Limits on amounts are relaxed by this share at first, down to none at this share of a walk; what is beyond them costs
+#: this multiple of a typical move per typical object, and up to so many times more at the end.
+_WIDER, _NARROW, _PRICE, _URGENT = 0.1, 0.6, 20.0, 30.0
+#: Goals that are levelled are as steep as they are from this share of a walk on, and it ends at this share of its heat.
+_STEEP, _CHILLY = 0.95, 0.03
+#: So many times limits or goals change during a walk.
+_FIFTIETHS = 50
+#: Rounds of mending what a relaxed walk leaves beyond its limits, steps of each, and how warm they are.
+_MENDING, _MENDING_STEPS, _WARM = 20, 100_000, 0.02
+#: Shares of exchanges, returns home and ejections that walks take in turn.
+MIXES = ((0.3, 0.3, 0.3), (0.1, 0.2, 0.6), (0.2, 0.5, 0.2))
+#: So many steps tell how long one takes, once so many have been made that what is noted by object is known.
+_SOUNDING, _MOST_SOUNDING = 20_000, 200_000
+
+
+def walk(
+    searcher: Searcher,
+    budget: Budget,
+    multiple: float,
+    mix: tuple[float, float, float],
+    between: Callable[[float, float], None] | None = None,
+    typical: float = 0.0,
+    coldest: float = _COLD,
+) -> float:
+    """Cool down over a budget; return the typical cost.
+
+    ``between`` is told the share done and the typical cost at each fiftieth of the way; ``typical`` is what the
+    temperature is measured by, where that is not what random moves cost.
+    """
+    searcher.slopes()
+    if not typical:
+        costs = np.zeros(1_000)
+        found = sample(searcher.flat, searcher.trail, costs)
+        if not found:
+            budget.spend(STEP * 1_000)
+            budget.tick(1_000)
+            return 0.0
+        typical = float(np.median(costs[:found]))
+    hot, cold = typical * multiple, typical * multiple * coldest
+    whole = budget.remaining
+    pace = Pace(budget, 10_000)
+    stale, step = 0, -1
+    while not budget.over:
+        if stale > searcher.fresh:
+            searcher.slopes()
+            stale = 0
+        done = min(1.0, 1 - budget.remaining / whole) if math.isfinite(whole) else 0.5
+        if between is not None and step != int(_FIFTIETHS * done):
+            step = int(_FIFTIETHS * done)
+            between(done, typical)
+        now = hot * (cold / hot) ** done
+        steps = pace.take()
+        made = anneal(searcher.flat, searcher.trail, steps, now, now, *mix)
+        searcher.guess()
+        pace.took(steps, max(1, made))
+        stale += steps
+        searcher.hand_over(patient=True)
+        searcher.clear_log(half=True)
+    return typical
+
+
+def levelled(
+    searcher: Searcher, position: int, budget: Budget, part: Budget, multiple: float, mix: tuple[float, float, float]
+) -> None:
+    """Walk with all goals as steep as the mildest one at first, and as they are in the end; then descend.
+
+    The walk takes a part of the budget. If it ends above the best answer of this searcher, that stays the best.
+    """
+    goals = searcher.goals()
+    searcher.harvest()
+    best, merit, marks = searcher.best.copy(), searcher.best_merit, searcher.trail.best.copy()
+    searcher.trail.numbers[T_LENGTH] = searcher.trail.numbers[T_BEST] = 0
+    searcher.trail.numbers[T_RELAXED] = 1
+
+    def steepen(done: float, typical: float) -> None:
+        goals.level(searcher.flat, max(0.0, 1 - done / _STEEP))
+        appraise(searcher.flat, searcher.trail)
+        searcher.slopes()
+
+    walk(searcher, part, multiple, mix, steepen, goals.mildest, _CHILLY)
+    goals.level(searcher.flat, 0.0)
+    searcher.trail.numbers[T_RELAXED] = searcher.trail.numbers[T_LENGTH] = 0
+    appraise(searcher.flat, searcher.trail)
+    restart(searcher.flat, searcher.trail)
+    searcher.best_merit = math.inf
+    greedy(searcher, position, budget)
+    searcher.harvest()
+    searcher.trail.numbers[T_LENGTH] = searcher.trail.numbers[T_BEST] = 0
+    if (*searcher.trail.best[:position], searcher.best_merit) > (*marks[:position], merit):
+        searcher.best[:], searcher.trail.best[:] = best, marks
+        searcher.best_merit = searcher.trail.merits[M_BEST] = merit
+
+
+def relaxed(searcher: Searcher, budget: Budget, multiple: float, mix: tuple[float, float, float]) -> None:
+    """Walk with limits that are wider at first, and narrow down to what they are; mend what is then beyond them."""
+    searcher.harvest()
+    searcher.trail.numbers[T_LENGTH] = searcher.trail.numbers[T_BEST] = 0
+    searcher.trail.numbers[T_RELAXED] = 1
+
+    def narrow(done: float, typical: float) -> None:
+        searcher.limits.widen(searcher.flat, _WIDER * max(0.0, 1 - done / _NARROW))
+        urgency = 1 + _URGENT * max(0.0, done - _NARROW) / (1 - _NARROW)
+        searcher.limits.price(searcher.flat, _PRICE * typical * urgency)
+        appraise(searcher.flat, searcher.trail)
+
+    typical = walk(searcher, budget, multiple, mix, narrow)
+    searcher.limits.widen(searcher.flat, 0.0)
+    _mend(searcher, budget, typical, mix)
+    searcher.flat.penalty[:] = np.inf
+    searcher.trail.numbers[T_RELAXED] = searcher.trail.numbers[T_LENGTH] = 0
+    if searcher.flat.counts[N_BROKEN]:
+        searcher.trail.merits[M_BEST] = math.inf  # nothing of this walk counts
+        return
+    appraise(searcher.flat, searcher.trail)
+    if searcher.merit < searcher.best_merit:
+        restart(searcher.flat, searcher.trail)
+        searcher.hand_over()
+
+
+def _mend(searcher: Searcher, budget: Budget, typical: float, mix: tuple[float, float, float]) -> None:
+    """Move what is still beyond its limits: dearer and dearer, and in the end warmer as well."""
+    finite = np.isfinite(searcher.flat.penalty)
+    temperature = typical * _WARM
+    for number in range(_MENDING):
+        if not searcher.flat.counts[N_BROKEN] or searcher.incumbent.budget.over:
+            return
+        searcher.flat.penalty[finite] *= 2.0
+        temperature *= 1.0 if number < _MENDING // 2 else 1.5
+        appraise(searcher.flat, searcher.trail)
+        searcher.slopes()
+        steps = anneal(searcher.flat, searcher.trail, _MENDING_STEPS, temperature, temperature / 4, *mix)
+        budget.spend(steps * STEP)
+        searcher.trail.numbers[T_LENGTH] = 0
+
+
+def steps_each(searcher: Searcher, seconds: float) -> float:
+    """Return how many steps a walk of some time makes for each object, as far as a short one tells."""
+    temperature, objects = 1e-3 * searcher.least, len(searcher.flat.place)
+    for steps in (min(objects, _MOST_SOUNDING), _SOUNDING):
+        made, began = 0, time.perf_counter()
+        while made < steps:
+            made += max(1, anneal(searcher.flat, searcher.trail, steps, temperature, temperature, *MIXES[0]))
+            searcher.clear_log()
+        searcher.incumbent.budget.spend(made * STEP)
+    took = made * STEP if searcher.incumbent.budget.deterministic else time.perf_counter() - began
+    return made / took * seconds / objects
+
+
+__all__ = ["MIXES", "levelled", "relaxed", "steps_each", "walk"]
