@@ -130,7 +130,9 @@ def _meaning(solution: Solution) -> str:
     where = "" if len(gaps) == 1 else f" at position {position}"
     if math.isnan(gaps[position]):
         return f"no bound is known{where}"
-    return f"within {percent(gaps[position])} of the best{where}"
+    # A gap is relative above 1 and absolute below it: 0.0014 of 0.0025 is not "within 0.14 %".
+    small = abs(float(solution.objective["final"].iloc[position])) < 1
+    return f"within {number(gaps[position]) if small else percent(gaps[position])} of the best{where}"
 
 
 def objective_table(objective: pd.DataFrame, style: Style, proof: bool = True, compared: bool = True) -> Table:

@@ -76,10 +76,16 @@ def test_the_headline_says_what_is_proven(solution: Solution) -> None:
     infeasible = replace(solution, status=Status.INFEASIBLE, reason="fits cannot hold")
     assert piped(infeasible).startswith("INFEASIBLE  fits cannot hold · ")
     assert "moves" not in piped(infeasible)
-    objective = solution.objective.assign(gap=[0.004, math.nan])
+    objective = solution.objective.assign(final=[250.0, 0.0], gap=[0.004, math.nan])
     assert "within 0.40 % of the best at position 0" in piped(replace(solution, objective=objective))
     alone = pd.DataFrame(objective.iloc[:1])
     assert "within 0.40 % of the best ·" in piped(replace(solution, objective=alone))
+
+
+def test_the_headline_claims_no_share_where_the_gap_is_none(solution: Solution) -> None:
+    """Below 1 the gap is the difference itself: 0.0014 above 0.0011 is more than half of it."""
+    objective = solution.objective.assign(final=[0.0025, 0.0], bound=[0.0011, math.nan], gap=[0.0014, math.nan])
+    assert "within 0.0014 of the best at position 0" in piped(replace(solution, objective=objective))
 
 
 def test_an_evaluation_shows_one_column_or_two() -> None:
