@@ -57,7 +57,7 @@ def header(seconds: float) -> list[str]:
     """Return the columns of the table of objectives."""
     ours = [f"ours at {mark:g} s" for mark in (*marks_before(seconds), seconds)]
     peer = ["peer at 60 s", "at its end", "after", "ours as good after", "times faster"]
-    return ["size", "seed", "lower bound", *ours, *peer]
+    return ["size", "seed", "lower bound", "proven by ours", *ours, *peer]
 
 
 @dataclass(frozen=True)
@@ -176,8 +176,9 @@ def compare(
     balance_bound, objective_bound = bounds(instance)
     cells, others = [f"{objective_bound:.6f}"], []
     if ours is None:
-        cells += ["-"] * (len(marks_before(seconds)) + 1)
+        cells += ["-"] * (len(marks_before(seconds)) + 2)
     else:
+        cells.append("-" if ours["bound"] is None else f"{max(0.0, ours['bound']):.6f}")
         scores = {name: judge(evaluate, instance, answer) for name, answer in ours["answers"].items()}
         cells += our_cells(ours, scores, seconds)
         unbroken = reached(ours, BROKEN - 1)
@@ -186,6 +187,8 @@ def compare(
         cells += ["-"] * 5
     else:
         cells += peer_cells(peer, ours)
+        if ours is not None and not peer["final"]["broken"] and (ours["bound"] or 0.0) > peer["final"]["objective"]:
+            raise SystemExit(f"the peer is at {peer['final']['objective']}, below our bound {ours['bound']}")
         unbroken = next((when for when, score in peer["points"] if not score["broken"]), None)
         loaded = peer["wall"] - peer["search"]
         others.append([f"peer, {peer['moves']}", *details(size, peer["final"], balance_bound, unbroken, loaded, peer)])
