@@ -7,15 +7,13 @@ weight per unit of a hinge gives
 
 which is linear in where objects are. So each object pays for where it began (μ there, less what staying saves), or for
 somewhere else at the least (a move, and the lowest μ). The smaller of both, added up, is a lower bound whatever the
-prices are (Lagrangian duality). The best prices are those of a linear program: parts of objects go, to the best place
-that there is.
+prices are (Lagrangian duality). `program.py` finds the best prices, `leaving.py` knows that objects leave whole.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,31 +32,43 @@ class Prices:
     model : Model
     terms : Terms
     placed : bool array, objects
+        Who cannot be unplaced.
+
+    Attributes
+    ----------
+    place : int64 array, objects
+        The container where each began; the number of containers: in none.
+    stay, away : float64 arrays, objects
+        What each object pays, prices apart, for where it began, and elsewhere at the least.
+    most, brings : float64 arrays, one per price
+        Its largest value, and what a unit of it brings whoever moves. There is a price for each cell of a hinge.
+    floor_of : int64 array, one per price
+        The floor that it does not go below: what any place costs. There is one for each group of a tally.
+    top : float64 array, one per floor
+        Its largest value; 0 where some place may cost nothing.
+    here, there : Members
+        What objects take where they began, by price, and wherever else they are, by floor.
     """
 
     def __init__(self, model: Model, terms: Terms, placed: NDArray[np.bool_]) -> None:
         problem = model.problem
-        self._placed, self._objects = placed, len(problem.objects)
-        self._place = np.where(problem.origin == UNPLACED, len(problem.containers), problem.origin)
+        self._placed, self.objects = placed, len(problem.objects)
+        self.place = np.where(problem.origin == UNPLACED, len(problem.containers), problem.origin)
         self._constant, self._size = terms.constant, terms.size
-        #: What linear terms cost each object where it began, and elsewhere at the least.
-        self._stay, self._away = np.zeros(self._objects), np.zeros(self._objects)
+        self.stay, self.away = np.zeros(self.objects), np.zeros(self.objects)
         for tally, weight in terms.amounts:
             self._add_amounts(tally, weight)
-        #: By price: the largest, what a unit of it brings whatever moves, and the floor that it does not go below.
-        self._most = self._brings = np.zeros(0)
-        self._floor_of = np.zeros(0, np.int64)
-        #: By floor: the largest, and what a unit of it brings while no price is at its largest.
-        self._top = self._excess = np.zeros(0)
-        #: Where objects began, and wherever else they surely count: who, which price or floor, and how many units.
-        self._here = self._there = _Members.none()
+        self.most = self.brings = np.zeros(0)
+        self.floor_of = np.zeros(0, np.int64)
+        self.top = np.zeros(0)
+        self.here = self.there = Members.none()
         for hinges in terms.hinges:
             self._add_hinges(hinges)
 
     def _add_amounts(self, tally: Tally, weight: Floats) -> None:
         """Note what a weighted tally costs each object."""
         weight = np.broadcast_to(weight, (tally.groups, tally.items))
-        member, place = tally.member, self._place[tally.member]
+        member, place = tally.member, self.place[tally.member]
         others = np.bincount(tally.item_of[tally.item_of >= 0], minlength=tally.items)
         item = tally.item_of[place]
         if tally.family is Family.STAYED:
@@ -82,7 +92,7 @@ class Prices:
         elif (weight == weight[:, :1]).all():
             factor = weight[tally.group, 0]
             rows = np.arange(len(member))
-            stay = np.where(item >= 0, factor * tally.weight_at(rows, place, self._objects), 0.0)
+            stay = np.where(item >= 0, factor * tally.weight_at(rows, place, self.objects), 0.0)
             low, high = self._elsewhere(tally)
             away = np.minimum(factor * low[member], factor * high[member])
             nowhere = (tally.item_of[:-1] < 0).any() | ~self._placed[member]
@@ -97,19 +107,19 @@ class Prices:
         assert tally.dynamic is not None
         assert tally.dynamic_item is not None
         dynamic = tally.dynamic
-        low = np.full(self._objects, float(dynamic.default))
+        low = np.full(self.objects, float(dynamic.default))
         high = low.copy()
-        who, item = dynamic.key % max(1, self._objects), dynamic.key // max(1, self._objects)
+        who, item = dynamic.key % max(1, self.objects), dynamic.key // max(1, self.objects)
         known = tally.dynamic_item[tally.dynamic_item >= 0]
         others = np.bincount(known, minlength=int(item.max(initial=0)) + 1)[item]
-        listed = others > (tally.dynamic_item[self._place[who]] == item)
+        listed = others > (tally.dynamic_item[self.place[who]] == item)
         np.minimum.at(low, who[listed], dynamic.value[listed])
         np.maximum.at(high, who[listed], dynamic.value[listed])
         return low, high
 
     def _pay(self, member: Ints, stay: Floats, away: Floats) -> None:
-        self._stay += np.bincount(member, stay, self._objects)
-        self._away += np.bincount(member, away, self._objects)
+        self.stay += np.bincount(member, stay, self.objects)
+        self.away += np.bincount(member, away, self.objects)
         self._size += float(np.abs(stay).sum() + np.abs(away).sum())
 
     def _add_hinges(self, hinges: Hinges) -> None:
@@ -129,92 +139,37 @@ class Prices:
         np.minimum.at(top, group, most)
         top = np.where(everywhere & (excess > 0), top, 0.0)
         number = np.full(tally.groups * tally.items, -1)
-        number[hinges.key] = len(self._most) + np.arange(len(hinges.key))
-        item = tally.item_of[self._place[tally.member]]
+        number[hinges.key] = len(self.most) + np.arange(len(hinges.key))
+        item = tally.item_of[self.place[tally.member]]
         at = np.where(item >= 0, number[tally.group * tally.items + item], -1)
         here, there = at >= 0, (top > 0)[tally.group]
-        self._here = self._here.and_also(tally.member[here], at[here], tally.weight[here])
-        self._there = self._there.and_also(tally.member[there], len(self._top) + tally.group[there], surely[there])
-        self._most, self._brings = np.append(self._most, most), np.append(self._brings, brings)
-        self._floor_of = np.append(self._floor_of, len(self._top) + group)
-        self._top, self._excess = np.append(self._top, top), np.append(self._excess, excess)
+        self.here = self.here.and_also(tally.member[here], at[here], tally.weight[here])
+        self.there = self.there.and_also(tally.member[there], len(self.top) + tally.group[there], surely[there])
+        self.most, self.brings = np.append(self.most, most), np.append(self.brings, brings)
+        self.floor_of = np.append(self.floor_of, len(self.top) + group)
+        self.top = np.append(self.top, top)
 
-    def best(self, seconds: float, interrupter: Any = None) -> tuple[Floats, Floats]:
-        """Return the best prices and floors, by linear programming; zeros where there was no time.
+    @cached_property
+    def dear(self) -> Floats:
+        """How many units of each price there are at the start beyond what is free."""
+        return self.brings + self.here.received(len(self.most))
 
-        One variable for each price where there may be too much at the start (elsewhere the floor is best), for each
-        floor, and for what each object there saves by going: at most what staying costs more, and at least nothing.
-        """
-        from ortools.math_opt import model_pb2
-        from ortools.math_opt.python import mathopt
-
-        dear = self._brings + self._here.received(len(self._most)) > 0
-        number = np.where(dear, np.cumsum(dear) - 1, dear.sum() + self._floor_of)
-        floors = dear.sum() + np.arange(len(self._top))
-        people = np.unique(self._here.who[dear[self._here.of]])
-        if not len(people):
-            return self._top[self._floor_of], self._top
-        row = np.full(self._objects, -1)
-        row[people] = np.arange(len(people))
-        saving = dear.sum() + len(floors) + np.arange(len(people))
-        count = int(dear.sum()) + len(floors) + len(people)
-        bounded = np.flatnonzero(dear & (self._top > 0)[self._floor_of])
-        rows = len(people) + np.arange(len(bounded))
-        matrix = _summed(
-            (np.arange(len(people)), saving, np.ones(len(people))),
-            (row[self._here.who], number[self._here.of], -self._here.units),
-            (row[self._there.who], floors[self._there.of], self._there.units),
-            (rows, number[bounded], -np.ones(len(bounded))),
-            (rows, floors[self._floor_of[bounded]], np.ones(len(bounded))),
-        )
-        brings = np.bincount(number, self._brings, count)
-        brings[floors] += self._there.received(len(floors))
-        brings[saving] = 1.0
-        limits = np.append((self._stay - self._away)[people], np.zeros(len(rows)))
-        model = model_pb2.ModelProto()
-        model.variables.ids.extend(range(count))
-        model.variables.lower_bounds.extend(np.where(np.arange(count) < saving[0], 0.0, -np.inf).tolist())
-        model.variables.upper_bounds.extend(np.concatenate([self._most[dear], self._top, 0.0 * saving]).tolist())
-        model.variables.integers.extend([False] * count)
-        model.objective.maximize = True
-        model.objective.linear_coefficients.ids.extend(range(count))
-        model.objective.linear_coefficients.values.extend(brings.tolist())
-        model.linear_constraints.ids.extend(range(len(limits)))
-        model.linear_constraints.lower_bounds.extend([-np.inf] * len(limits))
-        model.linear_constraints.upper_bounds.extend(limits.tolist())
-        for name, values in zip(("row_ids", "column_ids", "coefficients"), matrix, strict=True):
-            getattr(model.linear_constraint_matrix, name).extend(values.tolist())
-        program = mathopt.Model.from_model_proto(model)
-        settings = mathopt.SolveParameters(threads=1, presolve=mathopt.Emphasis.OFF)  # takes a third of the time
-        if np.isfinite(seconds):
-            settings.time_limit = timedelta(seconds=seconds)
-        result = mathopt.solve(program, mathopt.SolverType.GLOP, params=settings, interrupter=interrupter)
-        if not result.has_primal_feasible_solution():
-            return 0.0 * self._most, 0.0 * self._top
-        found = np.array(result.variable_values(list(program.variables())))
-        floor = found[floors].clip(0.0, self._top)
-        return np.clip(found[number], floor[self._floor_of], self._most), floor
-
-    def bound(self, seconds: float, interrupter: Any = None) -> float:
-        """Return the bound of the best prices."""
-        return self.value(*self.best(seconds, interrupter))
-
-    def _balance(self, price: Floats, floor: Floats) -> Floats:
+    def balance(self, price: Floats, floor: Floats) -> Floats:
         """Return what each object pays more for where it began than elsewhere."""
-        return self._stay + self._here.paid(price, self._objects) - self._away - self._there.paid(floor, self._objects)
+        return self.stay + self.here.paid(price, self.objects) - self.away - self.there.paid(floor, self.objects)
 
     def value(self, price: Floats, floor: Floats) -> float:
         """Return the bound of these prices, less what rounding can lose."""
-        brought, elsewhere = price * self._brings, self._away + self._there.paid(floor, self._objects)
+        brought, elsewhere = price * self.brings, self.away + self.there.paid(floor, self.objects)
         total = self._constant + float(brought.sum()) + float(elsewhere.sum())
-        total += float(np.minimum(0.0, self._balance(price, floor)).sum())
+        total += float(np.minimum(0.0, self.balance(price, floor)).sum())
         size = self._size + float(np.abs(brought).sum() + np.abs(elsewhere).sum())
-        size += float(self._here.paid(price, self._objects).sum())
+        size += float(self.here.paid(price, self.objects).sum())
         return total - 4 * SAFETY * size
 
 
 @dataclass(frozen=True, eq=False)
-class _Members:
+class Members:
     """Who counts ``units`` of which price."""
 
     who: Ints
@@ -226,26 +181,17 @@ class _Members:
         return np.bincount(self.of, self.units, prices).astype(np.float64)
 
     @staticmethod
-    def none() -> _Members:
+    def none() -> Members:
         """Return no members."""
-        return _Members(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+        return Members(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
-    def and_also(self, who: Ints, of: Ints, units: NDArray[np.generic]) -> _Members:
+    def and_also(self, who: Ints, of: Ints, units: NDArray[np.generic]) -> Members:
         """Return these and more members."""
-        return _Members(np.append(self.who, who), np.append(self.of, of), np.append(self.units, units))
+        return Members(np.append(self.who, who), np.append(self.of, of), np.append(self.units, units))
 
     def paid(self, price: Floats, objects: int) -> Floats:
         """Return what each object pays."""
         return np.bincount(self.who, self.units * price[self.of], objects).astype(np.float64)
 
 
-def _summed(*parts: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
-    """Return the entries of a matrix, given by row (-1: nowhere), column and value; those of one place are added up."""
-    row, column, value = (np.concatenate(part) for part in zip(*parts, strict=True))
-    row, column, value = row[row >= 0], column[row >= 0], value[row >= 0]
-    wide = int(column.max(initial=0)) + 1
-    place, entry = np.unique(row * wide + column, return_inverse=True)
-    return place // wide, place % wide, np.bincount(entry, value, len(place)).astype(np.float64)
-
-
-__all__ = ["Prices"]
+__all__ = ["Members", "Prices"]

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from rebalancer.engines.bounds.leaving import whole_bound
 from rebalancer.engines.bounds.prices import Prices
+from rebalancer.engines.bounds.program import best_prices
 from rebalancer.engines.bounds.terms import Terms
 from rebalancer.engines.bounds.walk import known_bounds, stays_placed
 from rebalancer.engines.incumbent import Incumbent
@@ -106,7 +108,9 @@ class _Bounds:
         terms = self.terms(position)
         if not terms.memberships:
             return self.walked(position)
-        return math.ceil(Prices(self._model, terms, self._placed).bound(seconds, interrupter))
+        prices = Prices(self._model, terms, self._placed)
+        best = best_prices(prices, seconds, interrupter)
+        return math.ceil(max(prices.value(*best), whole_bound(prices, *best)))
 
 
 def closed_as_reported(model: Model, position: int, value: float, bound: int) -> bool:

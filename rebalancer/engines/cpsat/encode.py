@@ -6,16 +6,25 @@ above, or exactly, and gets only the constraints that this takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from rebalancer.engines.bounds.averaging import averaging_bound
+from rebalancer.engines.cpsat.bends import encode_bend
 from rebalancer.engines.cpsat.literals import Literals
 from rebalancer.engines.cpsat.proto import INFINITE, BulkModel
-from rebalancer.engines.cpsat.rows import RowAlgebra, Rows, constant_rows, single_rows, with_values
-from rebalancer.engines.cpsat.secants import first_secants
+from rebalancer.engines.cpsat.rows import (
+    RowAlgebra,
+    Rows,
+    broadcast_index,
+    constant_rows,
+    merge_rows,
+    single_rows,
+    take_rows,
+    with_values,
+)
+from rebalancer.engines.cpsat.secants import Squares
 from rebalancer.engines.cpsat.sides import ABOVE, BELOW, consumers_of, sides_of
 from rebalancer.engines.cpsat.special import encode_mod, encode_ordered, encode_product, encode_ratio
 from rebalancer.model import (
@@ -37,9 +46,6 @@ from rebalancer.model import (
 from rebalancer.model.evaluate import apply_function, linear_form
 from rebalancer.model.grid import apply, reduce_extremum, reduce_sum
 from rebalancer.problem.numbers import IntArray
-
-#: Functions of rows with at most this many values are variables with no other values than theirs.
-_FEW_VALUES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,27 +70,6 @@ class Auxiliary:
     key: IntArray
     what: str = "value"
     unit: IntArray | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Squares:
-    """Epigraph variables of squared cells whose secants are not all there yet.
-
-    Parameters
-    ----------
-    cells : Map
-    key : int64 array
-    x : Rows
-        The linear forms that are squared, one row per variable.
-    variable : int64 array
-    divisor : int64 array
-    """
-
-    cells: Map
-    key: IntArray
-    x: Rows
-    variable: IntArray
-    divisor: IntArray
 
 
 @dataclass
@@ -201,7 +186,7 @@ class Encoder:
         if not long.any():
             return rows
         picked = np.flatnonzero(long)
-        part = _take(rows, picked)
+        part = take_rows(rows, picked)
         variables = self.new(cells, rows.key[picked], part.low, part.high, what)
         offset = part.const_at_key
         self.bulk.linear(part, -offset, -offset, extra=variables, factor=np.full(len(picked), -1))
@@ -214,7 +199,7 @@ class Encoder:
             part.low,
             part.high,
         )
-        return _merge(single, _take(rows, np.flatnonzero(~long)))
+        return merge_rows(single, take_rows(rows, np.flatnonzero(~long)))
 
     # -- cells ------------------------------------------------------------------------------------------------------
 
@@ -265,149 +250,7 @@ class Encoder:
             return constant_rows(const)
         if cells.function is Function.MOD:
             return encode_mod(self, cells, x, const)
-        return {
-            Function.HINGE: self._hinge,
-            Function.STEP: self._step,
-            Function.SQUARE: self._square,
-            Function.CEIL: self._divided,
-            Function.RAISE: self._divided,
-            Function.ROUND: self._divided,
-        }[cells.function](cells, x, const)
-
-    def _hinge(self, cells: Map, x: Rows, const: Grid) -> Rows:
-        """Hinges in the steps of their rows: with the finest of units CP-SAT finds no cuts.
-
-        x takes only the values ``step · y + offset``. With its smallest positive one ``first``, and n = max(0, the
-        number of such values up to x), it is ``max(0, x) = step · n - (step - first) · [n > 0]``.
-        """
-        never, always = x.high <= 0, x.low >= 0
-        const = with_values(const, x.key[never], np.zeros(int(never.sum()), np.int64))
-        const = with_values(const, x.key[always & ~never], x.const_at_key[always & ~never])
-        part = _take(x, np.flatnonzero(~never & ~always))
-        key, offset, step = part.key, part.const_at_key, _steps(part)
-        first = (offset - 1) % step + 1
-        part = replace(part, coef=part.coef // np.repeat(step, part.lengths))
-        none = (first - offset) // step - 1  # what the terms of the row, in steps, come to where n = 0
-        zeros, ones, infinite = np.zeros(len(key), np.int64), np.ones(len(key), np.int64), np.full(len(key), INFINITE)
-        count = self.new(cells, key, zeros, np.maximum(0, (part.high - first) // step + 1), unit=step)
-        asked_below, asked_above = self.asked(cells)
-        short = np.arange(len(key)) if asked_above else np.flatnonzero(first < step)
-        above = self.new(cells, key[short], zeros[short], ones[short], "positive")
-        counts = single_rows((x.groups, x.items), key[short], count[short], x.const, zeros[short], infinite[short])
-        self.bulk.linear(counts, zeros[short], infinite[short], extra=above, factor=-ones[short])
-        if asked_below:
-            self.bulk.linear(part, -infinite, none, extra=count, factor=-ones)
-        if asked_above:
-            self.bulk.linear(part, none, infinite, above, count, -ones)
-            self.bulk.linear(part, -infinite, none, -above - 1)
-            self.bulk.linear(counts, -infinite, zeros, -above - 1)
-        hinges = self.algebra.collect(
-            cells.groups,
-            cells.items,
-            np.concatenate([key, key[short]]),
-            np.concatenate([count, above]),
-            np.concatenate([step, (first - step)[short]]),
-            with_values(const, key, zeros),
-        )
-        low = np.maximum(hinges.low, 0)
-        return _merge(replace(hinges, low=low), _take(x, np.flatnonzero(always & ~never)))
-
-    def _step(self, cells: Map, x: Rows, const: Grid) -> Rows:
-        decided = (x.high <= 0) | (x.low > 0)
-        const = with_values(const, x.key[decided], (x.low[decided] > 0).astype(np.int64))
-        part = _take(x, np.flatnonzero(~decided))
-        key, offset = part.key, part.const_at_key
-        ones = np.ones(len(key), np.int64)
-        variables = self.new(cells, key, 0 * ones, ones)
-        if self.sides[cells.index] & BELOW:
-            self.bulk.linear(part, np.full(len(key), -INFINITE), -offset, -variables - 1)
-        if self.sides[cells.index] & ABOVE:
-            self.bulk.linear(part, 1 - offset, np.full(len(key), INFINITE), variables)
-        return single_rows(
-            (cells.groups, cells.items), key, variables, with_values(const, key, 0 * ones), 0 * ones, ones
-        )
-
-    def _divided(self, cells: Map, x: Rows, const: Grid) -> Rows:
-        """CEIL, RAISE and ROUND: an integer between two lines."""
-        divisor = cells.divisor.at(*_broadcast_index(x, cells.divisor)).astype(np.int64)
-        shift = divisor // 2 - divisor + 1 if cells.function is Function.ROUND else np.zeros(len(x.key), np.int64)
-        low, high = (-((-(bound + shift)) // divisor) for bound in (x.low, x.high))
-        variables = self.new(cells, x.key, low, high)
-        offset = x.const_at_key
-        self._name_few(x, variables, high - low, lambda row, value: -((-(value + shift[row])) // divisor[row]))
-        infinite = np.full(len(x.key), INFINITE)
-        if self.sides[cells.index] & BELOW:  # divisor · y >= x + shift
-            self.bulk.linear(x, -infinite, -offset - shift, extra=variables, factor=-divisor)
-        if self.sides[cells.index] & ABOVE:  # divisor · y <= x + shift + divisor - 1
-            self.bulk.linear(x, 1 - divisor - offset - shift, infinite, extra=variables, factor=-divisor)
-        return single_rows(
-            (cells.groups, cells.items),
-            x.key,
-            variables,
-            with_values(const, x.key, np.zeros(len(x.key), np.int64)),
-            low,
-            high,
-        )
-
-    def _name_few(
-        self, x: Rows, variables: IntArray, width: IntArray, value: Callable[[int, IntArray], IntArray]
-    ) -> None:
-        """Leave variables that are functions of rows with few values only what these become: CP-SAT cannot tell.
-
-        ``width`` is how far apart the bounds of each variable are, ``value`` the function of a row.
-        """
-        if not len(x.key):
-            return
-        step = _steps(x)
-        first = x.low + (x.const_at_key - x.low) % step  # a row is its constant and multiples of its step
-        further = (x.high - first) // step
-        for row in np.flatnonzero(further < np.minimum(_FEW_VALUES, width)).tolist():
-            reachable = first[row] + step[row] * np.arange(further[row] + 1)
-            self.bulk.restrict(int(variables[row]), np.unique(value(row, reachable)))
-
-    def _square(self, cells: Map, x: Rows, const: Grid) -> Rows:
-        x = self.as_variables(cells, x, "x")
-        divisor = cells.divisor.at(*_broadcast_index(x, cells.divisor)).astype(np.int64)
-        ends = np.maximum(x.low * x.low, x.high * x.high)
-        high = (ends + divisor // 2) // divisor
-        low = np.where(
-            (x.low <= 0) & (x.high >= 0), 0, (np.minimum(x.low * x.low, x.high * x.high) + divisor // 2) // divisor
-        )
-        variables = self.new(cells, x.key, low, high)
-        side = self.sides[cells.index]
-        if side & ABOVE:
-            self._exact_square(x, variables, divisor)
-        elif side & BELOW:
-            squares = Squares(cells, x.key, x, variables, divisor)
-            if not first_secants(self.bulk, squares, self._at_start(cells, x)):
-                self.out.squares.append(squares)
-        return single_rows(
-            (cells.groups, cells.items),
-            x.key,
-            variables,
-            with_values(const, x.key, np.zeros(len(x.key), np.int64)),
-            low,
-            high,
-        )
-
-    def _at_start(self, cells: Map, x: Rows) -> IntArray:
-        return np.clip(linear_form(self.start, cells).at(x.group, x.item).astype(np.int64), x.low, x.high)
-
-    def _exact_square(self, x: Rows, variables: IntArray, divisor: IntArray) -> None:
-        """Squares that something wants large: only a product says how large they are."""
-        bases = self.algebra.new_variables(x.low, x.high)
-        self.bulk.add_integers(x.low, x.high)
-        offset = x.const_at_key
-        self.bulk.linear(x, -offset, -offset, extra=bases, factor=np.full(len(bases), -1))
-        ends = np.maximum(x.low * x.low, x.high * x.high)
-        products = self.algebra.new_variables(np.zeros(len(bases), np.int64), ends)
-        self.bulk.add_integers(np.zeros(len(bases), np.int64), ends)
-        for base, target, variable, by in zip(
-            bases.tolist(), products.tolist(), variables.tolist(), divisor.tolist(), strict=True
-        ):
-            factor = (np.array([base]), np.ones(1, np.int64), 0)
-            self.bulk.product(target, [factor, factor])
-            self.bulk.linear_of(np.array([variable, target]), np.array([by, -1]), by // 2 - by + 1, by // 2)
+        return encode_bend(self, cells, x, const)
 
     def _sum(self, cells: Reduce) -> Rows:
         rows = self.rows[cells.source.index]
@@ -507,58 +350,7 @@ class Encoder:
             self.bulk.linear_of(
                 np.empty(0, np.int64), np.empty(0, np.int64), 1, 1
             )  # a constant breaks it: nothing can be done
-        most = bound.at(*_broadcast_index(rows, bound)).astype(np.int64)
+        most = bound.at(*broadcast_index(rows, bound)).astype(np.int64)
         binding = np.flatnonzero(rows.high > most)
-        part = _take(rows, binding)
+        part = take_rows(rows, binding)
         self.bulk.linear(part, np.full(len(binding), -INFINITE), most[binding] - part.const_at_key)
-
-
-def _broadcast_index(rows: Rows, grid: Grid) -> tuple[IntArray, IntArray]:
-    none = np.zeros(len(rows.key), np.int64)
-    return rows.group if grid.groups == rows.groups else none, rows.item if grid.items == rows.items else none
-
-
-def _take(rows: Rows, picked: IntArray) -> Rows:
-    """Return some of the varying rows (the constant grid stays whole)."""
-    lengths = rows.lengths[picked]
-    first = rows.start[picked]
-    entry = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(first, lengths)
-    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Rows(
-        rows.groups,
-        rows.items,
-        rows.key[picked],
-        start,
-        rows.var[entry],
-        rows.coef[entry],
-        rows.const,
-        rows.low[picked],
-        rows.high[picked],
-    )
-
-
-def _steps(rows: Rows) -> IntArray:
-    """Return what the values of each row differ by multiples of."""
-    return np.gcd.reduceat(np.abs(rows.coef), rows.start[:-1]) if len(rows.key) else np.empty(0, np.int64)
-
-
-def _merge(one: Rows, other: Rows) -> Rows:
-    """Return the varying rows of both, with the first one's constants."""
-    if not len(other.key):
-        return one
-    key = np.concatenate([one.key, other.key])
-    order = np.argsort(key)
-    lengths = np.concatenate([one.lengths, other.lengths])
-    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    whole = Rows(
-        one.groups,
-        one.items,
-        key,
-        start,
-        np.concatenate([one.var, other.var]),
-        np.concatenate([one.coef, other.coef]),
-        one.const,
-        np.concatenate([one.low, other.low]),
-        np.concatenate([one.high, other.high]),
-    )
-    return _take(whole, order)

@@ -320,3 +320,55 @@ def _repeat_rows(rows: Rows, groups: int, items: int) -> tuple[IntArray, IntArra
     position = np.repeat(entry, copies_g * copies_i)
     key = g * items + i
     return key, position, key
+
+
+def broadcast_index(rows: Rows, grid: Grid) -> tuple[IntArray, IntArray]:
+    """Return group and item of each varying row in a grid, whose axes may have length 1."""
+    none = np.zeros(len(rows.key), np.int64)
+    return rows.group if grid.groups == rows.groups else none, rows.item if grid.items == rows.items else none
+
+
+def take_rows(rows: Rows, picked: IntArray) -> Rows:
+    """Return some of the varying rows (the constant grid stays whole)."""
+    lengths = rows.lengths[picked]
+    first = rows.start[picked]
+    entry = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(first, lengths)
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Rows(
+        rows.groups,
+        rows.items,
+        rows.key[picked],
+        start,
+        rows.var[entry],
+        rows.coef[entry],
+        rows.const,
+        rows.low[picked],
+        rows.high[picked],
+    )
+
+
+def steps_of(rows: Rows) -> IntArray:
+    """Return what the values of each row differ by multiples of."""
+    return np.gcd.reduceat(np.abs(rows.coef), rows.start[:-1]) if len(rows.key) else np.empty(0, np.int64)
+
+
+def merge_rows(one: Rows, other: Rows) -> Rows:
+    """Return the varying rows of both, with the first one's constants."""
+    if not len(other.key):
+        return one
+    key = np.concatenate([one.key, other.key])
+    order = np.argsort(key)
+    lengths = np.concatenate([one.lengths, other.lengths])
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    whole = Rows(
+        one.groups,
+        one.items,
+        key,
+        start,
+        np.concatenate([one.var, other.var]),
+        np.concatenate([one.coef, other.coef]),
+        one.const,
+        np.concatenate([one.low, other.low]),
+        np.concatenate([one.high, other.high]),
+    )
+    return take_rows(whole, order)

@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
 from rebalancer.engines.cpsat.proto import INFINITE, BulkModel
+from rebalancer.engines.cpsat.rows import Rows
+from rebalancer.model import Map
 from rebalancer.problem.numbers import IntArray
-
-if TYPE_CHECKING:
-    from rebalancer.engines.cpsat.encode import Squares
 
 #: Ranges up to this get all their secants at once.
 _WHOLE_RANGE = 48
 #: Longer ones: the first distance from the start is this fraction of the range, and each next one so many times as far.
 _FINEST, _RATIO = 4096, 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class Squares:
+    """Epigraph variables of squared cells whose secants are not all there yet.
+
+    Parameters
+    ----------
+    cells : Map
+    key : int64 array
+    x : Rows
+        The linear forms that are squared, one row per variable.
+    variable : int64 array
+    divisor : int64 array
+    """
+
+    cells: Map
+    key: IntArray
+    x: Rows
+    variable: IntArray
+    divisor: IntArray
 
 
 def first_secants(bulk: BulkModel, squares: Squares, start: IntArray) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.jit import ready
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.lanes import assign_lanes
+from rebalancer.engines.local_search.records import Pool, Records
 from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Model, Product, Ratio, Reduce
-from rebalancer.model.evaluate import add_up
 from rebalancer.model.grid import apply, stack
 from rebalancer.model.order import targets
 from rebalancer.problem.numbers import IntArray
@@ -42,45 +41,6 @@ _FUNCTIONS = {
 _KINDS = {Gathering.MAX: at.K_MAX, Gathering.MIN: at.K_MIN, Gathering.NTH_LARGEST: at.K_NTH}
 
 
-@dataclass
-class _Pool:
-    """One growing array."""
-
-    dtype: Any
-    parts: list[NDArray[Any]] = field(default_factory=list)
-    length: int = 0
-    _known: dict[int, int] = field(default_factory=dict)
-
-    def add(self, values: NDArray[Any]) -> int:
-        """Append values; return where they begin. The same array is kept once."""
-        if id(values) in self._known:
-            return self._known[id(values)]
-        start = self.length
-        self.parts.append(values)  # keeps it alive, so that its id stays its own
-        self._known[id(values)] = start
-        self.length += values.size
-        return start
-
-    def array(self) -> NDArray[Any]:
-        parts = [part.ravel().astype(self.dtype, copy=False) for part in self.parts]
-        return np.concatenate(parts) if parts else np.zeros(0, self.dtype)
-
-
-class _Records:
-    """The numbers of a column that differ from cell to cell, one word each."""
-
-    def __init__(self, column: Column) -> None:
-        self.column = column
-        self.grids: list[Grid] = []
-
-    def word(self, grid: Grid, always: bool = False) -> tuple[int, int]:
-        """Return the word of a number and its constant value, one of which counts."""
-        if grid.table.size == 1 and not len(grid.keys) and not always:
-            return -1, int(grid.table[0, 0])
-        self.grids.append(apply(lambda v: v, self.column.groups, self.column.items, grid))
-        return len(self.grids) - 1, 0
-
-
 class Flattener:
     """Makes the flat arrays of a model once; `at` fills in an assignment.
 
@@ -98,8 +58,8 @@ class Flattener:
         self.model = model
         self.forms = Forms(model)
         self.containers = len(model.problem.containers)
-        self._maps, self._words = _Pool(np.int32), _Pool(np.int64)
-        self._spread, self._spots = _Pool(np.int64), _Pool(np.int64)
+        self._maps, self._words = Pool(np.int32), Pool(np.int64)
+        self._spread, self._spots = Pool(np.int64), Pool(np.int64)
         self._values = self._hashes = 0
         self._widest = 1  # cells that a piece adds into that does not spread
         self._pieces: list[list[int]] = []
@@ -138,7 +98,7 @@ class Flattener:
             inside = column.item_of[:-1]
             row[at.C_FLAT] = int(not len(inside) or bool((inside == inside[0]).all()))
             row[at.C_CONDITION] = row[at.C_ITEM_OF] if members.condition is None else self._maps.add(members.condition)
-        records = _Records(column)
+        records = Records(column)
         for word, bounds, pick in ((at.C_LOW, column.low, np.maximum), (at.C_HIGH, column.high, np.minimum)):
             row[word] = -1
             if bounds:
@@ -154,7 +114,7 @@ class Flattener:
         self._records(row, records)
         return row
 
-    def _records(self, row: list[int], records: _Records) -> None:
+    def _records(self, row: list[int], records: Records) -> None:
         """Lay out a column's records: by group or shared, by class of items, and exceptional ones."""
         column, grids = records.column, records.grids
         row[at.C_WORDS], row[at.C_CLASS], row[at.C_EXCEPT] = len(grids), -1, -1
@@ -180,7 +140,7 @@ class Flattener:
             pointers = np.concatenate([[item, first], order]).astype(np.int32)
             row[at.C_EXCEPT] = self._maps.add(pointers)
 
-    def _piece(self, column: Column, piece: Piece, records: _Records) -> list[int]:
+    def _piece(self, column: Column, piece: Piece, records: Records) -> list[int]:
         atom, target = piece.atom, piece.target
         row = [0] * at.P_WIDTH
         row[at.P_TARGET], row[at.P_SOURCE] = target.index * at.C_WIDTH, column.index * at.C_WIDTH
@@ -428,6 +388,7 @@ class Flattener:
 
     def at(self, assignment: NDArray[np.int32]) -> Flat:
         """Return the arrays of one searcher, standing at an assignment."""
+        from rebalancer.engines.local_search.fill import fill_numbers, sparse_tally_at, tally_at
         from rebalancer.engines.local_search.kernels.propagate import fill_hashes, link, settle
 
         ready()
@@ -476,70 +437,16 @@ class Flattener:
                 values[start : start + row[at.C_SIZE]] = self.forms.values(column, known).dense().ravel()
             elif row[at.C_VALUES] >= 0:
                 start = int(row[at.C_VALUES])
-                values[start : start + row[at.C_SIZE]] = _tally(column, place)
+                values[start : start + row[at.C_SIZE]] = tally_at(column, place)
             else:
-                keys, sums = _sparse_tally(column, place)
+                keys, sums = sparse_tally_at(column, place)
                 fill_hashes(flat, column.index * at.C_WIDTH, keys // column.items, keys % column.items, sums)
-        self._fill_numbers(flat)
+        fill_numbers(flat, self.forms.specials, self._specials, columns)
         link(flat)
         settle(flat)
         return flat
-
-    def _fill_numbers(self, flat: Flat) -> None:
-        for special, row in zip(self.forms.specials, self._specials, strict=True):
-            kind = int(row[at.X_KIND])
-            if kind not in (at.K_MAX, at.K_MIN, at.K_NTH, at.K_REST):
-                continue
-            source = self._columns[special.inputs[0].index]
-            values = flat.values[source[at.C_VALUES] : source[at.C_VALUES] + source[at.C_SIZE]]
-            place = flat.spots[row[at.X_PLACE] : row[at.X_PLACE] + len(values)]
-            outputs = int(self._columns[row[at.X_OUTPUT] // at.C_WIDTH, at.C_SIZE])
-            start = flat.spots[row[at.X_TREES] : row[at.X_TREES] + outputs + 1]
-            inside = np.flatnonzero(place >= 0)
-            output, within = place[inside] >> 32, place[inside] & (2**32 - 1)
-            if kind in (at.K_MAX, at.K_MIN):
-                from rebalancer.engines.local_search.kernels.propagate import build_trees
-
-                size = np.diff(start) // 2
-                flat.numbers[start[0] : start[-1]] = -FAR if kind == at.K_MAX else FAR
-                flat.numbers[start[output] + size[output] + within] = values[inside]
-                build_trees(flat.numbers, start, kind == at.K_MAX)
-            else:
-                order = np.lexsort((-values[inside], output))
-                flat.numbers[start[0] : start[-1]] = values[inside][order]
 
 
 def _turn(column: Column) -> int:
     """Return when to look at a tally: first what may forbid a move cheaply, then costs, then bounds of many groups."""
     return 1 if column.pieces else 0 if column.groups == 1 else 2
-
-
-def _weights_at(column: Column, place: NDArray[np.int32]) -> IntArray:
-    """Return what each membership of a tally weighs at an assignment."""
-    members = column.members
-    assert members is not None
-    weight = members.default
-    if len(members.row):
-        assert members.condition is not None
-        weight = weight.copy()
-        here = members.condition[place[members.member[members.row]]] == members.item
-        weight[members.row[here]] = members.weight[here]
-    return weight
-
-
-def _tally(column: Column, place: NDArray[np.int32]) -> IntArray:
-    assert column.members is not None
-    assert column.item_of is not None
-    item = column.item_of[place[column.members.member]]
-    kept = item >= 0
-    key = column.members.group[kept] * column.items + item[kept]
-    return add_up(key, _weights_at(column, place)[kept], column.groups * column.items)
-
-
-def _sparse_tally(column: Column, place: NDArray[np.int32]) -> tuple[IntArray, IntArray]:
-    assert column.members is not None
-    assert column.item_of is not None
-    item = column.item_of[place[column.members.member]]
-    kept = item >= 0
-    keys, slot = np.unique(column.members.group[kept] * column.items + item[kept], return_inverse=True)
-    return keys, add_up(slot, _weights_at(column, place)[kept], len(keys))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, PlacedSpec, Rebalancer
 from rebalancer.engines.base import Request
 from rebalancer.engines.bounds import bounding, lower_bounds, raising
+from rebalancer.engines.bounds.leaving import Excess, least_costs
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.model import CellValues, Model, evaluate_cells
 from rebalancer.model.model import holds
@@ -81,8 +84,10 @@ def fleet(contents: dict[str, list[int]], capacities: dict[str, int], price: flo
 @pytest.mark.parametrize(
     ("price", "expected"),
     [
-        # Half of the load of 9 is too much, 0.05 for each unit. To move the 4 is 0.12 instead of 0.2, then 0.5 of the 3
-        (0.12, 0.12 + 0.12 / 6),
+        # Half of the load of 9 is too much, 0.05 for each unit. To move the 4 is 0.12 instead of 0.2; 0.5 units stay
+        (0.12, 0.12 + 0.025),
+        # it pays to move the 4 and another one: half a unit is 0.025
+        (0.02, 0.04),
         # 4 · 0.05 is what moving the 4 costs, and moving others costs more: all of 4.5 may as well stay
         (0.2, 0.225),
         # nothing that moves costs anything
@@ -112,7 +117,7 @@ def test_large_problems_get_their_bound_beside_the_search(monkeypatch: pytest.Mo
         beside.join()
     assert incumbent.bounds == lower_bounds(model)
     assert incumbent.bounds[0] is not None
-    assert model.real(0, incumbent.bounds[0]) == pytest.approx(0.14, abs=1e-6)
+    assert model.real(0, incumbent.bounds[0]) == pytest.approx(0.145, abs=1e-6)
 
 
 def test_where_there_is_no_time_for_prices_other_bounds_stand(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,5 +154,58 @@ def test_capacity_that_is_broken_does_not_hide_what_balance_costs() -> None:
     solver.add_goal(BalanceSpec(scope="host", dimension="cpu"))
     solver.add_goal(MinimizeMovementSpec(do_not_normalize=True), weight=0.02)
     model = solver.model
-    # average 9/16, so 4.5 may stay and 4.5 go: the 4, and a sixth of the 3
-    assert model.real(0, lower_bounds(model)[0]) == pytest.approx(0.02 + 0.02 / 6, abs=1e-5)
+    # average 9/16, so 4.5 may stay and 4.5 go, which takes two tasks; half a unit would be 0.03
+    assert model.real(0, lower_bounds(model)[0]) == pytest.approx(0.04, abs=1e-5)
+
+
+@st.composite
+def containers_too_full(draw: st.DrawFn) -> tuple[list[float], list[list[float]], list[float], list[float]]:
+    """What it costs objects to leave a container, what they weigh, what a unit too much costs, how many there are."""
+    size, resources = draw(st.integers(1, 6)), draw(st.integers(1, 3))
+    numbers = st.integers(0, 12).map(float)
+    dear = draw(st.lists(st.integers(-3, 12).map(float), min_size=size, max_size=size))
+    weights = [draw(st.lists(numbers, min_size=size, max_size=size)) for _ in range(resources)]
+    return (
+        dear,
+        weights,
+        draw(st.lists(numbers, min_size=3, max_size=3)),
+        draw(st.lists(numbers, min_size=3, max_size=3)),
+    )
+
+
+@settings(max_examples=200)
+@given(st.lists(containers_too_full(), min_size=1, max_size=3))
+def test_no_choice_of_who_leaves_costs_less(full: list[Any]) -> None:
+    """Against all choices, in several containers at once, at prices of all sorts for all resources together."""
+    place = np.repeat(np.arange(len(full)), [len(dear) for dear, *_ in full])
+    resources = max(len(weights) for _, weights, *_ in full)
+    excesses, joint = [], Excess(np.ones(len(full)), np.zeros(len(full)), np.zeros(len(place)))
+    for resource in range(resources):
+        has = [resource < len(weights) for _, weights, *_ in full]
+        slope = np.array(
+            [slopes[resource] if there else 0.0 for (_, _, slopes, _), there in zip(full, has, strict=True)]
+        )
+        amount = np.array([amounts[resource] for *_, amounts in full])
+        weight = np.concatenate(
+            [
+                weights[resource] if there else np.zeros(len(dear))
+                for (dear, weights, *_), there in zip(full, has, strict=True)
+            ]
+        )
+        excesses.append(Excess(slope, amount, weight))
+        part = slope / (1 + resource)  # any price up to the slope
+        joint.amount[:] += part * amount
+        joint.weight[:] += part[place] * weight
+    dear = np.concatenate([dear for dear, *_ in full])
+    least, lost = least_costs(place, dear, excesses, joint, len(full))
+    for container in range(len(full)):
+        here = np.flatnonzero(place == container)
+        costs = []
+        for leaves in itertools.product([False, True], repeat=len(here)):
+            gone = here[list(leaves)]
+            left = [max(0.0, e.amount[container] - e.weight[gone].sum()) * e.slope[container] for e in excesses]
+            costs.append(dear[gone].sum() + sum(left))
+        assert least[container] <= min(costs) + 1e-9
+        if resources == 1 and len(set(dear[here])) == 1:
+            assert least[container] == pytest.approx(min(costs), abs=1e-9)
+    assert 0 <= lost < 1e-9

@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from rebalancer.engines.base import Request, Status
 from rebalancer.engines.bounds import CLOSED, closed_as_reported
 from rebalancer.engines.budget import Budget
-from rebalancer.engines.cpsat import engine
+from rebalancer.engines.cpsat import whole
 from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.engines.cpsat.encode import encode
 from rebalancer.engines.cpsat.engine import CpsatEngine
+from rebalancer.engines.cpsat.position import Position
 from rebalancer.engines.cpsat.proto import BulkModel
 from rebalancer.engines.cpsat.run import Outcome, solve
+from rebalancer.engines.cpsat.whole import Whole
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.model import CellValues, Model
 from tests.engines.worlds import attracted, crowded
@@ -46,22 +48,22 @@ class Hurried:
         self._lies = lies
         self._asking = False
         self._searched: Any = None
-        rule_out = CpsatEngine._rule_out
+        rule_out = Whole._rule_out
 
-        def asking(*arguments: Any) -> int:
+        def asking(*arguments: Any) -> None:
             self._asking, self.asked = True, self.asked + 1
             try:
-                return rule_out(*arguments)
+                rule_out(*arguments)
             finally:
                 self._asking = False
 
-        monkeypatch.setattr(engine, "solve", self.solve)
-        monkeypatch.setattr(CpsatEngine, "_rule_out", asking)
+        monkeypatch.setattr(whole, "solve", self.solve)
+        monkeypatch.setattr(Whole, "_rule_out", asking)
 
     def solve(self, bulk: BulkModel, request: Request, budget: Budget, *calls: Any, **parameters: Any) -> Outcome:
         """Answer in place of CP-SAT, or let it answer."""
         on_solution = calls[0] if calls else None
-        if on_solution is not None and on_solution is not self._searched:  # the first search of a position
+        if on_solution is not None and on_solution != self._searched:  # the first search of a position
             self._searched = on_solution
             return NOTHING
         question = self._asking and "symmetry_level" not in parameters
@@ -144,7 +146,7 @@ def test_a_ceiling_leaves_what_is_below_it() -> None:
             return
         reached += 1
         for most, status in ((best[0] - 1, "INFEASIBLE"), (best[0], "OPTIMAL"), (best[0] + 5, "OPTIMAL")):
-            CpsatEngine()._aim(search, encoding, 0, None, most)
+            Position(search, encoding, 0).aim(None, most)
             outcome = solve(encoding.bulk, Request(workers=1), Budget(60.0))
             assert outcome.status == status
             if status == "OPTIMAL":

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from ortools.sat.python import cp_model
 
-from rebalancer.engines.cpsat.encode import Squares
 from rebalancer.engines.cpsat.proto import BulkModel
 from rebalancer.engines.cpsat.rows import single_rows
-from rebalancer.engines.cpsat.secants import first_secants, more_secants
+from rebalancer.engines.cpsat.secants import Squares, first_secants, more_secants
 from rebalancer.model import Grid
 
 

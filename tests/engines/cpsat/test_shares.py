@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from rebalancer import GroupCountSpec, MinimizeMovementSpec, Rebalancer
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
-from rebalancer.engines.cpsat import engine
+from rebalancer.engines.cpsat import position
 from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.engines.cpsat.encode import Encoding, encode
-from rebalancer.engines.cpsat.engine import CpsatEngine
 from rebalancer.engines.cpsat.shares import bound_by_parts
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.model import CellValues, Model
@@ -76,9 +75,9 @@ def test_it_has_little_time_even_where_the_whole_has_no_limit(
     def noted(_encoding: Encoding, _objective: object, _parts: object, _request: Request, budget: Budget) -> None:
         left.append(budget.remaining)
 
-    monkeypatch.setattr(engine, "bound_by_parts", noted)
+    monkeypatch.setattr(position, "bound_by_parts", noted)
     model = racks(1)
     budget = Budget(limit)
-    assert CpsatEngine._raised(Incumbent.of(model, Request()), encoded(model), 0, budget, -5) == -5
+    assert position.Position(Incumbent.of(model, Request()), encoded(model), 0).raised(budget, -5) == -5
     assert left
     assert max(left) <= min(20.0, 0.08 * (limit or 1_000.0))

@@ -1,0 +1,88 @@
+"""The best prices, by linear programming: parts of objects go, to the best place that there is."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from rebalancer.engines.bounds.prices import Prices
+from rebalancer.engines.bounds.terms import Floats, Ints
+
+_log = logging.getLogger(__name__)
+
+
+def best_prices(prices: Prices, seconds: float, interrupter: Any = None) -> tuple[Floats, Floats]:
+    """Return the best prices and floors, by linear programming; zeros where there was no time.
+
+    One variable for each price where there may be too much at the start (elsewhere the floor is best), for each
+    floor, and for what each object there saves by going: at most what staying costs more, and at least nothing.
+    """
+    from ortools.math_opt import model_pb2
+    from ortools.math_opt.python import mathopt
+
+    dear = prices.dear > 0
+    number = np.where(dear, np.cumsum(dear) - 1, dear.sum() + prices.floor_of)
+    floors = dear.sum() + np.arange(len(prices.top))
+    people = np.unique(prices.here.who[dear[prices.here.of]])
+    if not len(people):
+        return prices.top[prices.floor_of], prices.top
+    row = np.full(prices.objects, -1)
+    row[people] = np.arange(len(people))
+    saving = dear.sum() + len(floors) + np.arange(len(people))
+    count = int(dear.sum()) + len(floors) + len(people)
+    bounded = np.flatnonzero(dear & (prices.top > 0)[prices.floor_of])
+    rows = len(people) + np.arange(len(bounded))
+    matrix = _summed(
+        (np.arange(len(people)), saving, np.ones(len(people))),
+        (row[prices.here.who], number[prices.here.of], -prices.here.units),
+        (row[prices.there.who], floors[prices.there.of], prices.there.units),
+        (rows, number[bounded], -np.ones(len(bounded))),
+        (rows, floors[prices.floor_of[bounded]], np.ones(len(bounded))),
+    )
+    brings = np.bincount(number, prices.brings, count)
+    brings[floors] += prices.there.received(len(floors))
+    brings[saving] = 1.0
+    limits = np.append((prices.stay - prices.away)[people], np.zeros(len(rows)))
+    model = model_pb2.ModelProto()
+    model.variables.ids.extend(range(count))
+    model.variables.lower_bounds.extend(np.where(np.arange(count) < saving[0], 0.0, -np.inf).tolist())
+    model.variables.upper_bounds.extend(np.concatenate([prices.most[dear], prices.top, 0.0 * saving]).tolist())
+    model.variables.integers.extend([False] * count)
+    model.objective.maximize = True
+    model.objective.linear_coefficients.ids.extend(range(count))
+    model.objective.linear_coefficients.values.extend(brings.tolist())
+    model.linear_constraints.ids.extend(range(len(limits)))
+    model.linear_constraints.lower_bounds.extend([-np.inf] * len(limits))
+    model.linear_constraints.upper_bounds.extend(limits.tolist())
+    for name, values in zip(("row_ids", "column_ids", "coefficients"), matrix, strict=True):
+        getattr(model.linear_constraint_matrix, name).extend(values.tolist())
+    program = mathopt.Model.from_model_proto(model)
+    settings = mathopt.SolveParameters(threads=1, presolve=mathopt.Emphasis.OFF)  # takes a third of the time
+    if np.isfinite(seconds):
+        settings.time_limit = timedelta(seconds=seconds)
+    nothing = 0.0 * prices.most, 0.0 * prices.top
+    try:
+        result = mathopt.solve(program, mathopt.SolverType.GLOP, params=settings, interrupter=interrupter)
+    except RuntimeError as reason:  # whatever it stumbles over: the search does not depend on it
+        _log.warning("no bound from prices: %s", reason)
+        return nothing
+    if not result.has_primal_feasible_solution():
+        return nothing
+    found = np.array(result.variable_values(list(program.variables())))
+    floor = found[floors].clip(0.0, prices.top)
+    return np.clip(found[number], floor[prices.floor_of], prices.most), floor
+
+
+def _summed(*parts: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
+    """Return the entries of a matrix, given by row (-1: nowhere), column and value; those of one place are added up."""
+    row, column, value = (np.concatenate(part) for part in zip(*parts, strict=True))
+    row, column, value = row[row >= 0], column[row >= 0], value[row >= 0]
+    wide = int(column.max(initial=0)) + 1
+    place, entry = np.unique(row * wide + column, return_inverse=True)
+    return place // wide, place % wide, np.bincount(entry, value, len(place)).astype(np.float64)
+
+
+__all__ = ["best_prices"]

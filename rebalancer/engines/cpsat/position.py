@@ -1,0 +1,109 @@
+"""One tuple position, as CP-SAT is asked to minimise it: what is known of it, and what a solve found."""
+
+from __future__ import annotations
+
+from rebalancer.engines.base import EngineError
+from rebalancer.engines.bounds import closed_as_reported
+from rebalancer.engines.budget import Budget
+from rebalancer.engines.cpsat.encode import Encoding
+from rebalancer.engines.cpsat.proto import INFINITE
+from rebalancer.engines.cpsat.run import Outcome
+from rebalancer.engines.cpsat.shares import bound_by_parts
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.neighbourhood.kinds import scopes_of
+
+#: Share of the time for what parts of the containers cost at least, and the most seconds.
+_BY_PARTS, _BY_PARTS_SECONDS = 0.08, 20.0
+
+
+class Position:
+    """A tuple position of a search over all candidates.
+
+    Parameters
+    ----------
+    search : Incumbent
+    encoding : Encoding
+    number : int
+
+    Attributes
+    ----------
+    rows : Rows
+        Its objective: one row, or none where that is a constant.
+    constant : int
+        What the objective is without any variable.
+    """
+
+    def __init__(self, search: Incumbent, encoding: Encoding, number: int) -> None:
+        self.search, self.encoding, self.number = search, encoding, number
+        self.rows = encoding.objectives[number]
+        self.constant = int(self.rows.const.dense()[0, 0])
+
+    @property
+    def value(self) -> int:
+        """What the best answer has."""
+        return self.search.integers[self.number]
+
+    @property
+    def bound(self) -> int:
+        """What is known without a search."""
+        low = int(self.rows.low[0]) if len(self.rows.key) else self.constant
+        return max(low, self.search.bounds[self.number] or -INFINITE)
+
+    def enough(self, bound: int | None) -> bool:
+        """Whether the best answer is as good as was asked for, or as it can be."""
+        return self.search.enough(self.number, bound)
+
+    def closed(self, bound: int) -> bool:
+        """Whether a bound proves the best answer as far as can be told from what is reported."""
+        assert self.search.best is not None
+        value = float(self.search.model.evaluate(self.search.best).objective[self.number])
+        return closed_as_reported(self.search.model, self.number, value, bound)
+
+    def aim(self, bound: int | None = None, most: int | None = None) -> float:
+        """Make it the one to minimise; return what CP-SAT's numbers have to be divided by.
+
+        What is known of it goes along: presolve drops every placement with which it is above ``most``, which is what
+        the best answer has where nothing else is said.
+        """
+        low = -INFINITE if bound is None else bound - self.constant
+        if most is None:
+            most = self.value if self.search.found is not None else INFINITE
+        within = (low, most - self.constant) if most < INFINITE else None
+        # Only where a gap ends the search must CP-SAT know what its numbers mean.
+        target = self.search.model.tuple_positions[self.number].objective
+        unit = float(target.unit) if self.search.request.gap > 0 else 1.0
+        self.encoding.bulk.minimize(self.rows.var, self.rows.coef, self.constant, unit, within)
+        return unit
+
+    def take(self, outcome: Outcome) -> None:
+        """Offer what a solve found, after the evaluator has confirmed what CP-SAT says of it."""
+        if outcome.values is None:
+            return
+        literals = self.encoding.literals
+        assignment = literals.assignment(outcome.values[: literals.count] > 0)
+        score = self.search.model.evaluate(assignment)
+        if not score.feasible:
+            raise EngineError(f"CP-SAT's answer breaks {', '.join(score.worsened)}")
+        claimed, real = outcome.objective + self.constant, score.integers[self.number]
+        if real > claimed and not self.encoding.squares:
+            raise EngineError(f"CP-SAT claims {claimed} at position {self.number}, the evaluator says {real}")
+        self.search.offer(assignment)
+
+    def raised(self, budget: Budget, bound: int) -> int:
+        """Return a bound, or what the parts of some scope cost at least where that is more."""
+        share = budget.part(min(_BY_PARTS * budget.remaining, _BY_PARTS_SECONDS))
+        for item_of in scopes_of(self.search.model):
+            if share.over or self.enough(bound):
+                break
+            by_parts = bound_by_parts(self.encoding, self.rows, item_of, self.search.request, share)
+            if by_parts is not None:
+                bound = max(bound, min(by_parts, self.value))
+        return bound
+
+    def hold(self) -> None:
+        """Have it stay at what it is, or better, from now on."""
+        if len(self.rows.key):
+            self.encoding.bulk.linear_of(self.rows.var, self.rows.coef, -INFINITE, self.value - self.constant)
+
+
+__all__ = ["Position"]

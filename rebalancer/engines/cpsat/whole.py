@@ -1,0 +1,236 @@
+"""CP-SAT at a position, over all candidates: turn after turn, until the answer is proven or the time is over."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rebalancer.engines.budget import Budget
+from rebalancer.engines.cpsat.encode import Encoding
+from rebalancer.engines.cpsat.position import Position
+from rebalancer.engines.cpsat.run import DETERMINISTIC_SECOND, Outcome, solve
+from rebalancer.engines.cpsat.secants import more_secants
+from rebalancer.model import CellValues
+from rebalancer.model.evaluate import linear_form
+
+_log = logging.getLogger(__name__)
+
+#: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
+_ROUND = 0.1
+#: Where an answer is known, those of CP-SAT's searches are left out that look for a first one. With two workers one
+#: proves, and the other one improves part by part; the first is the one with all cuts, up to so many placements.
+_IMPROVING: dict[str, Any] = {"num_violation_ls": 0, "use_feasibility_pump": False}
+_ALL_CUTS: dict[str, Any] = {"subsolvers": ("max_lp",)}
+LARGE = 40_000
+#: Seconds of searching the whole for a proof to the last integer; then one that is closed but for rounding will do.
+_EXACTLY = 2.0
+#: After so many seconds, half of a turn, and this share of what is left, in which neither bound nor answer has moved,
+#: the others have a turn of that share, and answers just above the bound are asked for; so many times.
+_STALLED, _STALLED_SHARE, _STALLS = 4.0, 0.3, 2
+#: Seconds of the first such question, how much longer the next one is where there was no reply, and the share of the
+#: time that one question may take.
+_QUESTION, _LONGER, _QUESTION_SHARE = 2.0, 1.5, 0.25
+
+#: Improve a search's answer until a budget is over.
+Others = Callable[[Budget], object]
+
+
+class Whole:
+    """The search for one position's least value. Where it stalls it goes on with answers that others find in between.
+
+    Parameters
+    ----------
+    position : Position
+    budget : Budget
+    bound : int or None
+        What is proven already.
+    told : bool
+        Whether bounds hold for what is reported: those after a position that is not proven do not.
+    others : callable or None
+        Who improves the answer where CP-SAT stalls.
+
+    Attributes
+    ----------
+    bound : int or None
+        What is proven; None: CP-SAT has contradicted itself.
+    """
+
+    def __init__(
+        self, position: Position, budget: Budget, bound: int | None, told: bool, others: Others | None
+    ) -> None:
+        self.bound = bound
+        self._position, self._budget, self._told, self._others = position, budget, told, others
+        target = position.search.model.tuple_positions[position.number].objective
+        self._slack = int(target.error / target.unit)
+        self._bends = bool(position.encoding.squares)  # with secants missing, CP-SAT's own values are too good
+        self._value, self._low = position.value, bound
+        self._exactly, self._stalls = False, 0
+        self._turn, self._moved, self._unit = budget, 0.0, 1.0
+        two = position.search.request.workers == 2 and not budget.deterministic
+        with_cuts = two and position.encoding.literals.count <= LARGE
+        self._parameters = _IMPROVING | _ALL_CUTS if with_cuts else _IMPROVING
+
+    def minimise(self) -> None:
+        """Search until the answer is proven, or good enough, or nothing comes of it."""
+        while not (self._position.enough(self.bound) or self._budget.over):
+            before = self._position.search.integers
+            outcome = self._search()
+            if outcome.status == "INFEASIBLE":
+                number = self._position.number
+                _log.warning("CP-SAT called position %d infeasible although an answer is known: no bound", number)
+                self.bound = None
+                return
+            self._position.take(outcome)
+            self._raise(outcome.bound)
+            if not self._goes_on(outcome, before):
+                return
+            self._stalls += 1
+
+    def _search(self) -> Outcome:
+        """Have CP-SAT search for one turn, from the best answer."""
+        search, encoding = self._position.search, self._position.encoding
+        assert search.best is not None
+        encoding.hint_from(CellValues(search.model.problem, search.best))
+        left = self._budget.remaining
+        if self._bends:
+            left = max(2.0, left / 3)
+        elif self._stalls < _STALLS and self._budget.deterministic:  # how CP-SAT fares is known when it is done, there
+            left = max(_STALLED, left / 2)
+        self._turn, self._moved = self._budget.part(left), 0.0
+        self._unit = self._position.aim(self.bound)
+        parameters = _rounds(self._turn) | self._parameters
+        outcome = solve(
+            encoding.bulk,
+            search.request,
+            self._turn,
+            self._on_solution,
+            self._on_bound,
+            self._is_enough,
+            **parameters,
+        )
+        self._budget.tick(max(1, round(self._turn.worked / DETERMINISTIC_SECOND / _ROUND)))
+        return outcome
+
+    def _goes_on(self, outcome: Outcome, before: tuple[int, ...]) -> bool:
+        """Make of a turn what can be made of it; return whether another one has something to find."""
+        position = self._position
+        if self._bends and outcome.values is not None:
+            _refine(position.encoding, outcome)
+            return True
+        if self._closed() and self.bound is not None:
+            self._exactly = True
+            return not position.closed(self.bound)
+        if self._bends:
+            return True
+        if outcome.status == "OPTIMAL":
+            return False
+        if self._stalls < _STALLS and self.bound is not None:
+            if self._others is not None:
+                self._others(self._budget.part(self._budget.remaining * _STALLED_SHARE))
+            self._rule_out()
+            self._low, self._value = self.bound, position.value
+            return not position.closed(self.bound)
+        return position.search.integers != before
+
+    def _rule_out(self) -> None:
+        """Ask for answers just above the bound, and raise it by what that proves.
+
+        So low a ceiling leaves few placements, by their reduced costs: where CP-SAT cannot raise a bound as such, it
+        often can say that there is nothing so close to it. If there is something, it is better than what was known.
+        """
+        position, budget = self._position, self._budget
+        request, bulk = replace(position.search.request, gap=0.0), position.encoding.bulk
+        step, seconds = max(1, self._slack), _QUESTION
+        while self.bound is not None and not (budget.over or position.closed(self.bound)):
+            ceiling = min(self.bound + step, position.value - 1)
+            position.aim(self.bound, ceiling)
+            question = budget.part(seconds)
+            outcome = solve(bulk, request, question, None, None, None, **_rounds(question))
+            budget.tick(max(1, round(question.worked / DETERMINISTIC_SECOND / _ROUND)))
+            position.take(outcome)
+            if outcome.status == "INFEASIBLE":
+                # believed only if said twice, in two ways: CP-SAT has been seen to say so falsely
+                other, longer = replace(request, seed=request.seed + 1, workers=1), budget.part(4 * seconds)
+                again = solve(bulk, other, longer, symmetry_level=0, cp_model_probing_level=0)
+                position.take(again)
+                if again.status != "INFEASIBLE":
+                    break
+                self.bound = ceiling + 1
+            elif outcome.bound is not None:
+                self._raise(outcome.bound)
+            if outcome.status != "UNKNOWN":
+                step *= 2
+            elif seconds > _QUESTION_SHARE * budget.remaining:
+                break
+            elif step > 1:
+                step //= 2
+            else:
+                seconds *= _LONGER
+
+    def _raise(self, bound: int | None) -> None:
+        """Raise the bound by what a solve has proven, in CP-SAT's numbers."""
+        if bound is not None and self.bound is not None:
+            self.bound = max(self.bound, min(bound + self._position.constant, self._position.value))
+
+    # -- while CP-SAT searches -------------------------------------------------------------------------------------
+
+    def _on_bound(self, proven: float) -> None:
+        before, self._low = self._low, _certain(proven / self._unit)
+        if before is None or self._low > before:
+            self._moved = self._turn.seconds
+        if self._told:
+            self._position.search.news.tell(self._position.number, None, self._low)
+
+    def _on_solution(self, objective: float) -> None:
+        self._moved = self._turn.seconds
+        if not self._bends:
+            search, number = self._position.search, self._position.number
+            self._value = round(objective / self._unit)
+            search.news.tell(number, self._value)
+            self._budget.improved()
+            if search.at_target(number, self._value):
+                self._turn.reach()
+
+    def _is_enough(self) -> bool:
+        """Whether to end a turn: closed but for rounding, or neither bound nor answer moves."""
+        left = self._turn.remaining if np.isfinite(self._turn.remaining) else 0.0
+        patience = max(_STALLED, self._turn.seconds / 2, _STALLED_SHARE * left)
+        idle = self._turn.seconds - self._moved > patience
+        return (self._stalls < _STALLS and not self._bends and idle) or self._closed()
+
+    def _closed(self) -> bool:
+        late = not self._exactly and self._turn.seconds > _EXACTLY
+        return late and self._low is not None and self._value - self._low <= self._slack
+
+
+def _refine(encoding: Encoding, outcome: Outcome) -> None:
+    """Make every square exact where the last solution has it."""
+    assert outcome.values is not None
+    chosen = encoding.literals.assignment(outcome.values[: encoding.literals.count] > 0)
+    values = CellValues(encoding.model.problem, chosen)
+    for squares in encoding.squares:
+        group, item = np.divmod(squares.key, squares.cells.items)
+        x = linear_form(values, squares.cells).at(group, item)
+        most = np.maximum(squares.x.low, squares.x.high - 1)
+        more_secants(encoding.bulk, squares, np.clip(x, squares.x.low, most))
+
+
+def _rounds(turn: Budget) -> dict[str, float]:
+    """Return CP-SAT's parameters for a budget that counts rounds: each is a piece of work."""
+    if not np.isfinite(turn.ticks_left):
+        return {}
+    left = turn.remaining / DETERMINISTIC_SECOND if turn.deterministic else np.inf
+    return {"max_deterministic_time": float(max(_ROUND, min(turn.ticks_left * _ROUND, left)))}
+
+
+def _certain(bound: float) -> int:
+    """Return an integer bound that came as a float: lowered by what the float may have lost."""
+    lost = int(abs(bound)) >> 50 if abs(bound) >= 2**52 else 0
+    return round(bound) - lost
+
+
+__all__ = ["LARGE", "Others", "Whole"]
