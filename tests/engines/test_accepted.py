@@ -14,7 +14,7 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Found, Incumbent
-from rebalancer.engines.local_search import search
+from rebalancer.engines.local_search import pace, searcher
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.propagate import move, objective
@@ -55,17 +55,17 @@ def test_the_log_of_two_threads(
     accepted: list[tuple[str, Found]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(search, "_CALL", 0.001)  # short calls, and every answer handed over
-    monkeypatch.setattr(search, "_SHARE", 0.0)
+    monkeypatch.setattr(pace, "_CALL", 0.001)  # short calls, and every answer handed over
+    monkeypatch.setattr(searcher, "_SHARE", 0.0)
     model = crowded(300, 20, seed)
     request = Request(time_limit=None, iterations=150_000, workers=2, seed=seed)
     shared = Incumbent.of(model, request)
     both = threading.Barrier(2)
 
-    def at_once(searcher: Searcher) -> Searcher:
+    def at_once(improve: Searcher) -> Searcher:
         def start(model: Model, shared: Incumbent, budget: Budget, request: Request) -> None:
             both.wait(60)
-            searcher(model, shared, budget, request)
+            improve(model, shared, budget, request)
 
         return start
 
