@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 def best_prices(prices: Prices, seconds: float, interrupter: Any = None) -> tuple[Floats, Floats]:
-    """Return the best prices and floors, by linear programming; zeros where there was no time.
+    """Return the best prices and floors, by linear programming; the largest floors where there was no time.
 
     One variable for each price where there may be too much at the start (elsewhere the floor is best), for each
     floor, and for what each object there saves by going: at most what staying costs more, and at least nothing.
@@ -35,7 +35,14 @@ def best_prices(prices: Prices, seconds: float, interrupter: Any = None) -> tupl
     count = int(dear.sum()) + len(floors) + len(people)
     bounded = np.flatnonzero(dear & (prices.top > 0)[prices.floor_of])
     rows = len(people) + np.arange(len(bounded))
-    matrix = _summed(
+    # everything is of the size of 1: prices times the largest amount of their resource, in what a typical object saves
+    limits = np.append((prices.stay - prices.away)[people], np.zeros(len(rows)))
+    money = float(np.median(np.abs(limits[limits != 0]))) if limits.any() else 1.0
+    largest = np.ones(len(prices.top))
+    np.maximum.at(largest, prices.floor_of[prices.here.of], prices.here.units)
+    np.maximum.at(largest, prices.there.of, prices.there.units)
+    scale = np.concatenate([largest[prices.floor_of[dear]], largest, np.ones(len(people))])
+    row_ids, columns, values = _summed(
         (np.arange(len(people)), saving, np.ones(len(people))),
         (row[prices.here.who], number[prices.here.of], -prices.here.units),
         (row[prices.there.who], floors[prices.there.of], prices.there.units),
@@ -45,25 +52,26 @@ def best_prices(prices: Prices, seconds: float, interrupter: Any = None) -> tupl
     brings = np.bincount(number, prices.brings, count)
     brings[floors] += prices.there.received(len(floors))
     brings[saving] = 1.0
-    limits = np.append((prices.stay - prices.away)[people], np.zeros(len(rows)))
+    largest_values = np.concatenate([prices.most[dear], prices.top, 0.0 * saving])
     model = model_pb2.ModelProto()
     model.variables.ids.extend(range(count))
     model.variables.lower_bounds.extend(np.where(np.arange(count) < saving[0], 0.0, -np.inf).tolist())
-    model.variables.upper_bounds.extend(np.concatenate([prices.most[dear], prices.top, 0.0 * saving]).tolist())
+    model.variables.upper_bounds.extend((scale * largest_values / money).tolist())
     model.variables.integers.extend([False] * count)
     model.objective.maximize = True
     model.objective.linear_coefficients.ids.extend(range(count))
-    model.objective.linear_coefficients.values.extend(brings.tolist())
+    model.objective.linear_coefficients.values.extend((brings / scale).tolist())
     model.linear_constraints.ids.extend(range(len(limits)))
     model.linear_constraints.lower_bounds.extend([-np.inf] * len(limits))
-    model.linear_constraints.upper_bounds.extend(limits.tolist())
-    for name, values in zip(("row_ids", "column_ids", "coefficients"), matrix, strict=True):
-        getattr(model.linear_constraint_matrix, name).extend(values.tolist())
+    model.linear_constraints.upper_bounds.extend((limits / money).tolist())
+    model.linear_constraint_matrix.row_ids.extend(row_ids.tolist())
+    model.linear_constraint_matrix.column_ids.extend(columns.tolist())
+    model.linear_constraint_matrix.coefficients.extend((values / scale[columns]).tolist())
     program = mathopt.Model.from_model_proto(model)
     settings = mathopt.SolveParameters(threads=1, presolve=mathopt.Emphasis.OFF)  # takes a third of the time
     if np.isfinite(seconds):
         settings.time_limit = timedelta(seconds=seconds)
-    nothing = 0.0 * prices.most, 0.0 * prices.top
+    nothing = prices.top[prices.floor_of], prices.top
     try:
         result = mathopt.solve(program, mathopt.SolverType.GLOP, params=settings, interrupter=interrupter)
     except RuntimeError as reason:  # whatever it stumbles over: the search does not depend on it
@@ -71,7 +79,7 @@ def best_prices(prices: Prices, seconds: float, interrupter: Any = None) -> tupl
         return nothing
     if not result.has_primal_feasible_solution():
         return nothing
-    found = np.array(result.variable_values(list(program.variables())))
+    found = np.array(result.variable_values(list(program.variables()))) * money / scale
     floor = found[floors].clip(0.0, prices.top)
     return np.clip(found[number], floor[prices.floor_of], prices.most), floor
 

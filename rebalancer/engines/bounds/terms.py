@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.bounds.averaging import affine
+from rebalancer.engines.bounds.averaging import Affine, affine
 from rebalancer.model import Cells, Function, Gather, Gathering, Map, Model, Reduce, Tally
 
 Floats = NDArray[np.float64]
@@ -113,9 +113,9 @@ class Terms:
         self._add(np.where(weight > 0, weight * float(low), weight * float(cells.high)))
 
     def _hinges_of(self, cells: Map, weight: Floats) -> Hinges | None:
-        """Return hinges over a static amount by where objects are; None where they are over something else."""
-        inner = affine(cells, through=True)
-        if inner is None or inner.tally.dynamic is not None or (inner.tally.weight < 0).any():
+        """Return hinges with prices; None where they can have none."""
+        inner = _amounts_of(cells)
+        if inner is None:
             return None
         flat = np.broadcast_to(weight, (cells.groups, cells.items)).ravel()
         used = np.flatnonzero((flat > 0) & (inner.slope > 0))  # the others cost nothing at the least
@@ -136,7 +136,16 @@ def _opens(cells: Cells) -> bool:
         return False
     if isinstance(cells, Map) and cells.function in _COARSER and len(cells.terms) == 1:
         return _opens(cells.terms[0].cells)
-    return not isinstance(cells, Map) or cells.function in (Function.IDENTITY, Function.HINGE)
+    if isinstance(cells, Map) and cells.function is Function.HINGE:
+        return _amounts_of(cells) is not None
+    return not isinstance(cells, Map) or cells.function is Function.IDENTITY
+
+
+def _amounts_of(cells: Map) -> Affine | None:
+    """Return what hinges are of if that is a static amount by where objects are; None: something else."""
+    inner = affine(cells, through=True)
+    static = inner is not None and inner.tally.dynamic is None and not (inner.tally.weight < 0).any()
+    return inner if static else None
 
 
 __all__ = ["Floats", "Hinges", "Ints", "Terms"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from rebalancer.engines.bounds.leaving import Excess, least_costs
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.model import CellValues, Model, evaluate_cells
 from rebalancer.model.model import holds
+from rebalancer.scenario.importers.google_machine_reassignment import convert
 from rebalancer.specs.compiler import compile_model
 from rebalancer.specs.entries import Constraint, Goal, Policy, check_entries
 from tests.engines.worlds import crowded
@@ -210,3 +212,15 @@ def test_no_choice_of_who_leaves_costs_less(full: list[Any]) -> None:
         if resources == 1 and len(set(dear[here])) == 1:
             assert least[container] == pytest.approx(min(costs), abs=1e-9)
     assert 0 <= lost < 1e-9
+
+
+@pytest.mark.parametrize(("name", "best_known", "share"), [("a1_1", 44306501, 1e-6), ("a1_4", 252728589, 0.05)])
+def test_real_instances_are_nearly_proven_without_a_search(
+    tmp_path: Path, name: str, best_known: int, share: float
+) -> None:
+    """Google machine reassignment: what moves costs, and what cannot have a price keeps what averaging knows of it."""
+    data = Path(__file__).parents[2] / "data" / "roadef"
+    convert(data / f"model_{name}.txt", data / f"assignment_{name}.txt", tmp_path / name)
+    model = Rebalancer.from_yaml(tmp_path / name / "scenario.yaml").model
+    bound = model.real(0, lower_bounds(model)[0])
+    assert (1 - share) * best_known <= bound <= best_known
