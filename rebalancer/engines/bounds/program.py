@@ -21,7 +21,6 @@ def best_prices(prices: Prices, seconds: float, interrupter: Any = None) -> tupl
     floor, and for what each object there saves by going: at most what staying costs more, and at least nothing.
     """
     from ortools.math_opt import model_pb2
-    from ortools.math_opt.python import mathopt
 
     dear = prices.dear > 0
     number = np.where(dear, np.cumsum(dear) - 1, dear.sum() + prices.floor_of)
@@ -67,21 +66,48 @@ def best_prices(prices: Prices, seconds: float, interrupter: Any = None) -> tupl
     model.linear_constraint_matrix.row_ids.extend(row_ids.tolist())
     model.linear_constraint_matrix.column_ids.extend(columns.tolist())
     model.linear_constraint_matrix.coefficients.extend((values / scale[columns]).tolist())
-    program = mathopt.Model.from_model_proto(model)
-    settings = mathopt.SolveParameters(threads=1, presolve=mathopt.Emphasis.OFF)  # takes a third of the time
-    if np.isfinite(seconds):
-        settings.time_limit = timedelta(seconds=seconds)
-    nothing = prices.top[prices.floor_of], prices.top
-    try:
-        result = mathopt.solve(program, mathopt.SolverType.GLOP, params=settings, interrupter=interrupter)
-    except RuntimeError as reason:  # whatever it stumbles over: the search does not depend on it
-        _log.warning("no bound from prices: %s", reason)
-        return nothing
-    if not result.has_primal_feasible_solution():
-        return nothing
-    found = np.array(result.variable_values(list(program.variables()))) * money / scale
+    solution = _solved(model, seconds, interrupter)
+    if solution is None:
+        return prices.top[prices.floor_of], prices.top
+    found = solution * money / scale
     floor = found[floors].clip(0.0, prices.top)
     return np.clip(found[number], floor[prices.floor_of], prices.most), floor
+
+
+def _solved(model: Any, seconds: float, interrupter: Any) -> Floats | None:
+    """Return what GLOP finds, or has found so far; None where that is nothing.
+
+    MathOpt's own Python model would take as long to make, and to read, as it takes to solve.
+    """
+    from ortools.math_opt import callback_pb2, model_parameters_pb2, parameters_pb2, solution_pb2
+    from ortools.math_opt.core.python import solver
+
+    settings = parameters_pb2.SolveParametersProto(threads=1, presolve=parameters_pb2.EMPHASIS_OFF)
+    if np.isfinite(seconds):
+        settings.time_limit.FromTimedelta(timedelta(seconds=seconds))
+    try:
+        result = solver.solve(
+            model,
+            parameters_pb2.SOLVER_TYPE_GLOP,
+            parameters_pb2.SolverInitializerProto(),
+            settings,
+            model_parameters_pb2.ModelSolveParametersProto(),
+            None,
+            callback_pb2.CallbackRegistrationProto(),
+            None,
+            None if interrupter is None else interrupter.pybind_interrupter,
+        )
+    except RuntimeError as reason:  # whatever it stumbles over: the search does not depend on it
+        _log.warning("no bound from prices: %s", reason)
+        return None
+    feasible = solution_pb2.SOLUTION_STATUS_FEASIBLE
+    for solution in result.solutions:
+        if solution.primal_solution.feasibility_status == feasible:
+            found = solution.primal_solution.variable_values
+            values = np.zeros(len(model.variables.ids))
+            values[np.array(found.ids, np.int64)] = np.array(found.values)
+            return values
+    return None
 
 
 def _summed(*parts: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from ortools.math_opt.core.python import solver
+from ortools.util.python.solve_interrupter import SolveInterrupter
 
 from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, PlacedSpec, Rebalancer
 from rebalancer.engines.base import Request
@@ -144,6 +146,32 @@ def test_an_interrupt_ends_what_is_not_done(monkeypatch: pytest.MonkeyPatch) -> 
     best = lower_bounds(model)
     assert all(bound is not None and bound <= most for bound, most in zip(incumbent.bounds, best, strict=True))
     assert np.isfinite(best).all()
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_prices_without_time_are_a_bound_all_the_same(stopped: bool) -> None:
+    """No second for the linear program, or an interrupt before it begins: what is left is the averaging bound."""
+    model = fleet({"h0": [2], "h1": [2] * 8}, {"h0": 10, "h1": 20}, 0.01)
+    interrupter = SolveInterrupter()
+    if stopped:
+        interrupter.interrupt()
+    bound = raising._Bounds(model).priced(0, 60.0 if stopped else 0.0, interrupter)
+    assert model.real(0, bound) == pytest.approx(0.075, abs=1e-6)
+
+
+def test_what_the_linear_program_stumbles_over_ends_no_search(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def stumbles(*_: object) -> None:
+        raise RuntimeError("no pivot")
+
+    monkeypatch.setattr(solver, "solve", stumbles)
+    model = fleet({"h0": [2], "h1": [2] * 8}, {"h0": 10, "h1": 20}, 0.01)
+    with caplog.at_level("WARNING"), bounding(incumbent := Incumbent.of(model, Request(time_limit=60))):
+        pass
+    assert incumbent.bounds[0] is not None
+    assert model.real(0, incumbent.bounds[0]) == pytest.approx(0.075, abs=1e-6)
+    assert "no pivot" in caplog.text
 
 
 def test_capacity_that_is_broken_does_not_hide_what_balance_costs() -> None:
