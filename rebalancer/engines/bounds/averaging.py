@@ -15,11 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.cpsat.literals import Literals
-from rebalancer.model import Cells, Family, Function, Gather, Gathering, Grid, Map, Model, Reduce, Tally
+from rebalancer.model import Cells, Family, Function, Gather, Gathering, Grid, Map, Reduce, Tally
 from rebalancer.problem.numbers import IntArray
 
-_MOST_CELLS = 2_000_000
+Floats = NDArray[np.float64]
+
+#: No numbers are written down for more cells than this.
+MOST_CELLS = 2_000_000
 #: Float results are lowered by this share of all that was added up: far more than rounding can lose.
 SAFETY = 2.0**-44
 
@@ -38,17 +40,6 @@ class Affine:
 Totals = Callable[[Tally, IntArray], tuple[IntArray, IntArray] | None]
 
 
-def averaging_bound(model: Model, literals: Literals, cells: Reduce) -> int | None:
-    """Return a lower bound of a sum of convex cells in its own integers, or None where there is none to be had.
-
-    Parameters
-    ----------
-    literals : Literals
-        The candidate placements: the bound holds for these.
-    """
-    return bound_by_totals(cells, lambda tally, key: _totals(model, literals, tally, key))
-
-
 def bound_by_totals(cells: Reduce, totals: Totals) -> int | None:
     """Return the averaging bound, given what the amounts can add up to."""
     source, divided, lost = cells.source, 1.0, 0.0
@@ -65,7 +56,7 @@ def bound_by_totals(cells: Reduce, totals: Totals) -> int | None:
             return None
     if (
         not isinstance(source, Map)
-        or source.groups * source.items > _MOST_CELLS
+        or source.groups * source.items > MOST_CELLS
         or source.function not in (Function.HINGE, Function.SQUARE)
     ):
         return None
@@ -101,6 +92,14 @@ def bound_by_totals(cells: Reduce, totals: Totals) -> int | None:
     return int(np.ceil(total)) if total > 0 else None
 
 
+def counted_everywhere(tally: Tally, key: IntArray) -> NDArray[np.bool_]:
+    """Return, by group, whether who is in any container is in one of the chosen cells of a tally."""
+    chosen = np.zeros((tally.groups, tally.items), bool)
+    chosen.ravel()[key] = True
+    items = np.unique(tally.item_of[:-1])
+    return np.asarray(np.all(chosen[:, items], axis=1) & bool((items >= 0).all()))
+
+
 def _single(grid: Grid) -> bool:
     """Whether a grid is one number."""
     return grid.table.size == 1 and not len(grid.keys)
@@ -123,7 +122,7 @@ def affine(cells: Cells, through: bool = False) -> Affine | None:
         return None
     term = cells.terms[0]
     shape = (cells.groups, cells.items)
-    if (term.cells.groups, term.cells.items) != shape or cells.groups * cells.items > _MOST_CELLS:
+    if (term.cells.groups, term.cells.items) != shape or cells.groups * cells.items > MOST_CELLS:
         return None
     inner = affine(term.cells)
     if inner is None:
@@ -131,32 +130,6 @@ def affine(cells: Cells, through: bool = False) -> Affine | None:
     coef = np.broadcast_to(term.coef.dense(), shape).ravel().astype(np.int64)
     const = np.broadcast_to(cells.const.dense(), shape).ravel().astype(np.int64)
     return Affine(inner.tally, inner.key, coef * inner.slope, coef * inner.const + const)
-
-
-def _totals(model: Model, literals: Literals, tally: Tally, key: IntArray) -> tuple[IntArray, IntArray]:
-    """Return, by group, the least and the most that the chosen cells of a tally can add up to."""
-    chosen = np.zeros(tally.groups * tally.items, bool)
-    chosen[key] = True
-    counts = literals.per_object[tally.member]
-    membership = np.repeat(np.arange(len(tally.member)), counts)
-    lit = (
-        np.arange(len(membership))
-        - np.repeat(np.cumsum(counts) - counts, counts)
-        + literals.start[tally.member[membership]]
-    )
-    container = literals.container[lit]
-    item = tally.item_of[container]
-    counted = (item >= 0) & chosen[np.where(item >= 0, tally.group[membership] * tally.items + item, 0)]
-    amount = np.where(counted, tally.weight_at(membership, container, len(model.problem.objects)), 0)
-    first = np.cumsum(counts) - counts
-    least, most = np.zeros(tally.groups, np.int64), np.zeros(tally.groups, np.int64)
-    if len(first):
-        np.add.at(least, tally.group, np.minimum.reduceat(amount, first))
-        np.add.at(most, tally.group, np.maximum.reduceat(amount, first))
-    return least, most
-
-
-Floats = NDArray[np.float64]
 
 
 def _hinge_dual(
@@ -231,4 +204,4 @@ def _best_of(dual: object, multipliers: Floats) -> float:
     return max(float(dual(point)) for point in multipliers[first : last + 1])
 
 
-__all__ = ["SAFETY", "Affine", "Totals", "affine", "averaging_bound", "bound_by_totals"]
+__all__ = ["MOST_CELLS", "SAFETY", "Affine", "Floats", "Totals", "affine", "bound_by_totals", "counted_everywhere"]

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.bounds.averaging import SAFETY
+from rebalancer.engines.bounds.averaging import SAFETY, Floats
 from rebalancer.engines.bounds.prices import Prices
-from rebalancer.engines.bounds.terms import Floats, Ints
+from rebalancer.problem.numbers import IntArray
 
 #: No more resources than this are looked at, counted by group.
 _MOST = 64
@@ -42,14 +42,14 @@ class Excess:
     amount: Floats
     weight: Floats
 
-    def left(self, place: Ints) -> NDArray[np.longdouble]:
+    def left(self, place: IntArray) -> NDArray[np.longdouble]:
         """Return what is left to pay when the largest object has left a container, the two largest ones, and so on."""
         freed = -_ascending(-self.weight, place)
         return np.asarray(self.slope[place] * np.maximum(0, self.amount[place] - freed))
 
 
 def least_costs(
-    place: Ints, dear: Floats, excesses: list[Excess], joint: Excess, containers: int
+    place: IntArray, dear: Floats, excesses: list[Excess], joint: Excess, containers: int
 ) -> tuple[Floats, float]:
     """Return what each container costs at least, and by how much rounding may have raised these together.
 
@@ -79,7 +79,7 @@ def least_costs(
     return least, lost + 2.0**-48 * float(size.sum())
 
 
-def _ascending(values: Floats, place: Ints) -> NDArray[np.longdouble]:
+def _ascending(values: Floats, place: IntArray) -> NDArray[np.longdouble]:
     """Return the sums of the least value of each container, of the two least ones, and so on, container by container.
 
     The n-th entry of a container belongs to any of its objects: those have to be in the order of their containers.
@@ -130,7 +130,7 @@ def whole_bound(prices: Prices, price: Floats, floor: Floats) -> float:
     return prices.value(bare, floor) + float(np.maximum(whole, parts).sum()) - lost - 4 * SAFETY * float(size)
 
 
-def _owners(prices: Prices) -> Ints:
+def _owners(prices: Prices) -> IntArray:
     """Return the container of each price that only objects of one container pay, and may have to: -1 for the others.
 
     Those of a rack, for example, are nobody's own: they stay what they are.

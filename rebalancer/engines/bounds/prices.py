@@ -18,10 +18,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.bounds.averaging import SAFETY
-from rebalancer.engines.bounds.terms import Floats, Hinges, Ints, Terms
+from rebalancer.engines.bounds.averaging import SAFETY, Floats, counted_everywhere
+from rebalancer.engines.bounds.terms import Hinges, Terms
 from rebalancer.model import Family, Model, Tally
 from rebalancer.problem import UNPLACED
+from rebalancer.problem.numbers import IntArray
 
 
 class Prices:
@@ -117,7 +118,7 @@ class Prices:
         np.maximum.at(high, who[listed], dynamic.value[listed])
         return low, high
 
-    def _pay(self, member: Ints, stay: Floats, away: Floats) -> None:
+    def _pay(self, member: IntArray, stay: Floats, away: Floats) -> None:
         self.stay += np.bincount(member, stay, self.objects)
         self.away += np.bincount(member, away, self.objects)
         self._size += float(np.abs(stay).sum() + np.abs(away).sum())
@@ -130,14 +131,11 @@ class Prices:
         tally = hinges.tally
         group = hinges.key // tally.items
         most, brings = hinges.weight * hinges.slope, hinges.const / hinges.slope
-        priced = np.zeros((tally.groups, tally.items), bool)
-        priced.ravel()[hinges.key] = True
-        everywhere = priced[:, np.unique(tally.item_of[:-1])].all(axis=1) & bool((tally.item_of[:-1] >= 0).all())
         surely = np.where(self._placed[tally.member], tally.weight, 0).astype(np.float64)
         excess = np.bincount(tally.group, surely, tally.groups) + np.bincount(group, brings, tally.groups)
         top = np.full(tally.groups, np.inf)
         np.minimum.at(top, group, most)
-        top = np.where(everywhere & (excess > 0), top, 0.0)
+        top = np.where(counted_everywhere(tally, hinges.key) & (excess > 0), top, 0.0)
         number = np.full(tally.groups * tally.items, -1)
         number[hinges.key] = len(self.most) + np.arange(len(hinges.key))
         item = tally.item_of[self.place[tally.member]]
@@ -172,8 +170,8 @@ class Prices:
 class Members:
     """Who counts ``units`` of which price."""
 
-    who: Ints
-    of: Ints
+    who: IntArray
+    of: IntArray
     units: Floats
 
     def received(self, prices: int) -> Floats:
@@ -185,7 +183,7 @@ class Members:
         """Return no members."""
         return Members(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
-    def and_also(self, who: Ints, of: Ints, units: NDArray[np.generic]) -> Members:
+    def and_also(self, who: IntArray, of: IntArray, units: NDArray[np.generic]) -> Members:
         """Return these and more members."""
         return Members(np.append(self.who, who), np.append(self.of, of), np.append(self.units, units))
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from rebalancer.engines.bounds.averaging import Floats
 from rebalancer.engines.bounds.prices import Prices
-from rebalancer.engines.bounds.terms import Floats, Ints
+from rebalancer.problem.numbers import IntArray
 
 _log = logging.getLogger(__name__)
 
@@ -20,8 +21,6 @@ def best_prices(prices: Prices, seconds: float, interrupter: Any = None) -> tupl
     One variable for each price where there may be too much at the start (elsewhere the floor is best), for each
     floor, and for what each object there saves by going: at most what staying costs more, and at least nothing.
     """
-    from ortools.math_opt import model_pb2
-
     dear = prices.dear > 0
     number = np.where(dear, np.cumsum(dear) - 1, dear.sum() + prices.floor_of)
     floors = dear.sum() + np.arange(len(prices.top))
@@ -51,27 +50,38 @@ def best_prices(prices: Prices, seconds: float, interrupter: Any = None) -> tupl
     brings = np.bincount(number, prices.brings, count)
     brings[floors] += prices.there.received(len(floors))
     brings[saving] = 1.0
-    largest_values = np.concatenate([prices.most[dear], prices.top, 0.0 * saving])
-    model = model_pb2.ModelProto()
-    model.variables.ids.extend(range(count))
-    model.variables.lower_bounds.extend(np.where(np.arange(count) < saving[0], 0.0, -np.inf).tolist())
-    model.variables.upper_bounds.extend((scale * largest_values / money).tolist())
-    model.variables.integers.extend([False] * count)
-    model.objective.maximize = True
-    model.objective.linear_coefficients.ids.extend(range(count))
-    model.objective.linear_coefficients.values.extend((brings / scale).tolist())
-    model.linear_constraints.ids.extend(range(len(limits)))
-    model.linear_constraints.lower_bounds.extend([-np.inf] * len(limits))
-    model.linear_constraints.upper_bounds.extend((limits / money).tolist())
-    model.linear_constraint_matrix.row_ids.extend(row_ids.tolist())
-    model.linear_constraint_matrix.column_ids.extend(columns.tolist())
-    model.linear_constraint_matrix.coefficients.extend((values / scale[columns]).tolist())
+    most = np.concatenate([prices.most[dear], prices.top, 0.0 * saving])
+    least = np.where(np.arange(count) < saving[0], 0.0, -np.inf)
+    matrix = row_ids, columns, values / scale[columns]
+    model = _program(least, scale * most / money, brings / scale, limits / money, matrix)
     solution = _solved(model, seconds, interrupter)
     if solution is None:
         return prices.top[prices.floor_of], prices.top
     found = solution * money / scale
     floor = found[floors].clip(0.0, prices.top)
     return np.clip(found[number], floor[prices.floor_of], prices.most), floor
+
+
+def _program(
+    least: Floats, most: Floats, worth: Floats, limits: Floats, matrix: tuple[IntArray, IntArray, Floats]
+) -> Any:
+    """Return, as MathOpt takes it: maximise ``worth · x`` where ``matrix · x <= limits`` and x is within bounds."""
+    from ortools.math_opt import model_pb2
+
+    model = model_pb2.ModelProto()
+    model.variables.ids.extend(range(len(worth)))
+    model.variables.lower_bounds.extend(least.tolist())
+    model.variables.upper_bounds.extend(most.tolist())
+    model.variables.integers.extend([False] * len(worth))
+    model.objective.maximize = True
+    model.objective.linear_coefficients.ids.extend(range(len(worth)))
+    model.objective.linear_coefficients.values.extend(worth.tolist())
+    model.linear_constraints.ids.extend(range(len(limits)))
+    model.linear_constraints.lower_bounds.extend([-np.inf] * len(limits))
+    model.linear_constraints.upper_bounds.extend(limits.tolist())
+    for name, values in zip(("row_ids", "column_ids", "coefficients"), matrix, strict=True):
+        getattr(model.linear_constraint_matrix, name).extend(values.tolist())
+    return model
 
 
 def _solved(model: Any, seconds: float, interrupter: Any) -> Floats | None:
@@ -110,7 +120,7 @@ def _solved(model: Any, seconds: float, interrupter: Any) -> Floats | None:
     return None
 
 
-def _summed(*parts: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
+def _summed(*parts: tuple[IntArray, IntArray, Floats]) -> tuple[IntArray, IntArray, Floats]:
     """Return the entries of a matrix, given by row (-1: nowhere), column and value; those of one place are added up."""
     row, column, value = (np.concatenate(part) for part in zip(*parts, strict=True))
     row, column, value = row[row >= 0], column[row >= 0], value[row >= 0]

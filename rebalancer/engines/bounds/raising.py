@@ -44,8 +44,11 @@ def bounding(incumbent: Incumbent) -> Iterator[None]:
     later: list[int] = []
     for position in range(incumbent.model.positions):
         incumbent.raise_bound(position, bounds.walked(position))
-        seconds = _EACH * bounds.terms(position).memberships
-        if seconds > _EACH * _MOST or seconds > _SHARE * budget.remaining:
+        memberships = bounds.terms(position).memberships
+        seconds = _EACH * memberships
+        if not memberships:
+            continue
+        if memberships > _MOST or seconds > _SHARE * budget.remaining:
             _log.info("position %d: no bound from prices, as it takes about %.0f s", position, seconds)
         elif budget.deterministic or seconds <= _AT_ONCE:
             incumbent.raise_bound(position, bounds.priced(position))
@@ -62,18 +65,23 @@ def _beside(incumbent: Incumbent, bounds: _Bounds, positions: list[int]) -> Iter
     """Raise the bounds of some positions in a thread of its own."""
     from ortools.util.python.solve_interrupter import SolveInterrupter
 
-    interrupter = SolveInterrupter()
+    interrupter, over = SolveInterrupter(), threading.Event()
 
     def work() -> None:
-        for position in positions:
-            seconds = _SHARE * incumbent.budget.remaining
-            incumbent.raise_bound(position, bounds.priced(position, seconds, interrupter))
+        try:
+            for position in positions:
+                bound = bounds.priced(position, _SHARE * incumbent.budget.remaining, interrupter)
+                if not over.is_set():  # nobody is told of anything once there is an answer
+                    incumbent.raise_bound(position, bound)
+        except Exception:  # an answer is worth more than a bound
+            _log.warning("no bound from prices", exc_info=True)
 
     thread = threading.Thread(target=work, name="rebalancer-bounds", daemon=True)
     thread.start()
     try:
         yield
     finally:
+        over.set()
         interrupter.interrupt()
         thread.join(_GRACE)
 
@@ -99,8 +107,8 @@ class _Bounds:
     def terms(self, position: int) -> Terms:
         """Return an objective from below."""
         if position not in self._terms:
-            self._terms[position] = Terms(self._model, self._known)
-            self._terms[position].expand(self._model.tuple_positions[position].objective)
+            objective = self._model.tuple_positions[position].objective
+            self._terms[position] = Terms(self._model, objective, self._known)
         return self._terms[position]
 
     def priced(self, position: int, seconds: float = math.inf, interrupter: Any = None) -> int:

@@ -6,16 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rebalancer.engines.bounds.averaging import Affine, affine
+from rebalancer.engines.bounds.averaging import MOST_CELLS, Affine, Floats, affine
 from rebalancer.model import Cells, Function, Gather, Gathering, Map, Model, Reduce, Tally
+from rebalancer.problem.numbers import IntArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-#: No weights are written down for more cells than this.
-_MOST_CELLS = 2_000_000
 #: Functions that round to coarser units.
 _COARSER = (Function.RAISE, Function.CEIL, Function.ROUND)
 
@@ -25,7 +20,7 @@ class Hinges:
     """Cells ``weight · max(0, slope · U[key] + const)`` of one tally."""
 
     tally: Tally
-    key: Ints
+    key: IntArray
     slope: Floats
     const: Floats
     weight: Floats
@@ -37,6 +32,8 @@ class Terms:
     Parameters
     ----------
     model : Model
+    objective : Cells
+        Of one cell.
     known : dict
         Proven lower bounds of single cells, by index.
 
@@ -49,17 +46,14 @@ class Terms:
     hinges : list of Hinges
     """
 
-    def __init__(self, model: Model, known: dict[int, int]) -> None:
-        self.graph, self.known = model.graph, known
+    def __init__(self, model: Model, objective: Cells, known: dict[int, int]) -> None:
+        self._known = known
         self.constant = self.size = 0.0
         self.amounts: list[tuple[Tally, Floats]] = []
         self.hinges: list[Hinges] = []
         self._weight: dict[int, Floats] = defaultdict(lambda: np.zeros((1, 1)))
-
-    def expand(self, objective: Cells) -> None:
-        """Follow an objective down to what it is made of."""
         self._weight[objective.index] = np.ones((1, 1))
-        for cells in reversed(self.graph[: objective.index + 1]):
+        for cells in reversed(model.graph[: objective.index + 1]):
             weight = self._weight.pop(cells.index, None)
             if weight is not None and weight.any():
                 self._open(cells, weight)
@@ -109,7 +103,7 @@ class Terms:
         self._weight[cells.index] = self._weight[cells.index] + weight
 
     def _least(self, cells: Cells, weight: Floats) -> None:
-        low = max(cells.low, self.known.get(cells.index, cells.low))
+        low = max(cells.low, self._known.get(cells.index, cells.low))
         self._add(np.where(weight > 0, weight * float(low), weight * float(cells.high)))
 
     def _hinges_of(self, cells: Map, weight: Floats) -> Hinges | None:
@@ -132,7 +126,7 @@ class Terms:
 
 def _opens(cells: Cells) -> bool:
     """Whether there is more to know of cells than what they are at least."""
-    if cells.groups * cells.items > _MOST_CELLS:
+    if cells.groups * cells.items > MOST_CELLS:
         return False
     if isinstance(cells, Map) and cells.function in _COARSER and len(cells.terms) == 1:
         return _opens(cells.terms[0].cells)
@@ -148,4 +142,4 @@ def _amounts_of(cells: Map) -> Affine | None:
     return inner if static else None
 
 
-__all__ = ["Floats", "Hinges", "Ints", "Terms"]
+__all__ = ["Hinges", "Terms"]

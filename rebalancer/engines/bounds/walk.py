@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.bounds.averaging import Totals, bound_by_totals
+from rebalancer.engines.bounds.averaging import Totals, bound_by_totals, counted_everywhere
 from rebalancer.model import Cells, Family, Function, Gathering, Grid, Map, Model, Reduce, Tally
 from rebalancer.model.evaluate import apply_function
 from rebalancer.problem.numbers import IntArray
@@ -56,13 +56,9 @@ def _totals(tally: Tally, key: IntArray, placed: NDArray[np.bool_]) -> tuple[Int
     """Return, by group, the least and the most that the chosen cells of a tally can add up to."""
     if tally.dynamic is not None or tally.family is not Family.AFTER:
         return None
-    chosen = np.zeros((tally.groups, tally.items), bool)
-    chosen[key // tally.items, key % tally.items] = True
-    items = np.unique(tally.item_of[:-1])
-    everywhere: NDArray[np.bool_] = np.all(chosen[:, items], axis=1) & bool((items >= 0).all())
     outside = int(tally.item_of[-1])
-    counts_outside = chosen[:, outside] if outside >= 0 else np.zeros(tally.groups, bool)
-    always = everywhere[tally.group] & (placed[tally.member] | counts_outside[tally.group])
+    counts_outside = np.isin(np.arange(tally.groups) * tally.items + outside, key) & (outside >= 0)
+    always = counted_everywhere(tally, key)[tally.group] & (placed[tally.member] | counts_outside[tally.group])
     least, most = np.zeros(tally.groups, np.int64), np.zeros(tally.groups, np.int64)
     np.add.at(least, tally.group, np.where(always, tally.weight, np.minimum(tally.weight, 0)))
     np.add.at(most, tally.group, np.where(always, tally.weight, np.maximum(tally.weight, 0)))

@@ -86,7 +86,7 @@ def _step(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:
         encoder.bulk.linear(part, np.full(len(key), -INFINITE), -offset, -variables - 1)
     if encoder.sides[cells.index] & ABOVE:
         encoder.bulk.linear(part, 1 - offset, np.full(len(key), INFINITE), variables)
-    return single_rows((cells.groups, cells.items), key, variables, with_values(const, key, 0 * ones), 0 * ones, ones)
+    return _variable_rows(cells, key, variables, const, 0 * ones, ones)
 
 
 def _divided(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:
@@ -102,14 +102,7 @@ def _divided(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:
         encoder.bulk.linear(x, -infinite, -offset - shift, extra=variables, factor=-divisor)
     if encoder.sides[cells.index] & ABOVE:  # divisor · y <= x + shift + divisor - 1
         encoder.bulk.linear(x, 1 - divisor - offset - shift, infinite, extra=variables, factor=-divisor)
-    return single_rows(
-        (cells.groups, cells.items),
-        x.key,
-        variables,
-        with_values(const, x.key, np.zeros(len(x.key), np.int64)),
-        low,
-        high,
-    )
+    return _variable_rows(cells, x.key, variables, const, low, high)
 
 
 def _name_few(
@@ -145,14 +138,7 @@ def _square(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:
         squares = Squares(cells, x.key, x, variables, divisor)
         if not first_secants(encoder.bulk, squares, _at_start(encoder, cells, x)):
             encoder.out.squares.append(squares)
-    return single_rows(
-        (cells.groups, cells.items),
-        x.key,
-        variables,
-        with_values(const, x.key, np.zeros(len(x.key), np.int64)),
-        low,
-        high,
-    )
+    return _variable_rows(cells, x.key, variables, const, low, high)
 
 
 def _at_start(encoder: Encoder, cells: Map, x: Rows) -> IntArray:
@@ -174,6 +160,12 @@ def _exact_square(encoder: Encoder, x: Rows, variables: IntArray, divisor: IntAr
         factor = (np.array([base]), np.ones(1, np.int64), 0)
         encoder.bulk.product(target, [factor, factor])
         encoder.bulk.linear_of(np.array([variable, target]), np.array([by, -1]), by // 2 - by + 1, by // 2)
+
+
+def _variable_rows(cells: Map, key: IntArray, variables: IntArray, const: Grid, low: IntArray, high: IntArray) -> Rows:
+    """Return cells that are one variable each at some keys, and constant elsewhere."""
+    bare = with_values(const, key, np.zeros(len(key), np.int64))
+    return single_rows((cells.groups, cells.items), key, variables, bare, low, high)
 
 
 _BENDS = {

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rebalancer.engines.bounds.averaging import averaging_bound
 from rebalancer.engines.cpsat.bends import encode_bend
 from rebalancer.engines.cpsat.literals import Literals
 from rebalancer.engines.cpsat.proto import INFINITE, BulkModel
@@ -27,6 +26,7 @@ from rebalancer.engines.cpsat.rows import (
 from rebalancer.engines.cpsat.secants import Squares
 from rebalancer.engines.cpsat.sides import ABOVE, BELOW, consumers_of, sides_of
 from rebalancer.engines.cpsat.special import encode_mod, encode_ordered, encode_product, encode_ratio
+from rebalancer.engines.cpsat.totals import averaging_bound
 from rebalancer.model import (
     Cells,
     CellValues,

@@ -160,7 +160,7 @@ class Whole:
                 if again.status != "INFEASIBLE":
                     break
                 self.bound = ceiling + 1
-            elif outcome.bound is not None:
+            else:
                 self._raise(outcome.bound)
             if outcome.status != "UNKNOWN":
                 step *= 2

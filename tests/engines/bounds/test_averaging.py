@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rebalancer.engines.bounds.averaging import averaging_bound
 from rebalancer.engines.cpsat.candidates import every_pair, pruned
+from rebalancer.engines.cpsat.totals import averaging_bound
 from rebalancer.model import CellValues, Model, ModelBuilder, Param, Reduce, assemble, evaluate_cells
 from tests.property.problems import every_assignment, models, worlds
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ortools.math_opt.core.python import solver
 from ortools.util.python.solve_interrupter import SolveInterrupter
 
-from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, PlacedSpec, Rebalancer
+from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, PlacedSpec, Rebalancer, engines
 from rebalancer.engines.base import Request
 from rebalancer.engines.bounds import bounding, lower_bounds, raising
 from rebalancer.engines.bounds.leaving import Excess, least_costs
@@ -172,6 +172,44 @@ def test_what_the_linear_program_stumbles_over_ends_no_search(
     assert incumbent.bounds[0] is not None
     assert model.real(0, incumbent.bounds[0]) == pytest.approx(0.075, abs=1e-6)
     assert "no pivot" in caplog.text
+
+
+def test_a_defect_beside_the_search_costs_the_bound_and_not_the_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def defect(*_: object) -> int:
+        raise ArithmeticError("a defect")
+
+    monkeypatch.setattr(raising, "_AT_ONCE", 0.0)
+    monkeypatch.setattr(raising._Bounds, "priced", defect)
+    model = fleet({"h0": [2], "h1": [2] * 8}, {"h0": 10, "h1": 20}, 0.01)
+    with caplog.at_level("WARNING"):
+        solution_bounds = engines.get("cpsat").solve(model, Request(time_limit=20)).bounds
+    assert model.real(0, solution_bounds[0] or 0) == pytest.approx(0.11, abs=1e-6)  # one task moves: 0.01 + 4 · 0.025
+    assert "no bound from prices" in caplog.text
+    assert "a defect" in caplog.text
+
+
+def test_nobody_is_told_of_a_bound_once_there_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go, told = threading.Event(), threading.Event(), []
+
+    def late(*_: object) -> int:
+        begun.set()
+        go.wait(60)
+        return 10**6
+
+    monkeypatch.setattr(raising, "_AT_ONCE", 0.0)
+    monkeypatch.setattr(raising, "_GRACE", 0.0)
+    monkeypatch.setattr(raising._Bounds, "priced", late)
+    model = fleet({"h0": [2], "h1": [2] * 8}, {"h0": 10, "h1": 20}, 0.01)
+    incumbent = Incumbent.of(model, Request(time_limit=60))
+    with bounding(incumbent):
+        assert begun.wait(60)
+        (beside,) = [thread for thread in threading.enumerate() if thread.name == "rebalancer-bounds"]
+        monkeypatch.setattr(incumbent, "raise_bound", lambda *given: told.append(given))
+    go.set()
+    beside.join(60)
+    assert not told
 
 
 def test_capacity_that_is_broken_does_not_hide_what_balance_costs() -> None:
