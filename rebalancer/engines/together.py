@@ -11,6 +11,7 @@ from dataclasses import replace
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.left_behind import leave_behind
 from rebalancer.engines.local_search.forms import TooLargeForMoves
 from rebalancer.engines.local_search.kept import is_warm
 from rebalancer.model import Model
@@ -102,6 +103,9 @@ def side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budge
             # who is late has nothing to add: every answer is handed over
             if time.monotonic() - over > (_GRACE if budget.stop.is_set() or not is_warm() else _LATE):
                 break
+    for thread in threads:
+        if thread.is_alive():
+            leave_behind(thread)
     if failures:
         raise failures[0]
 

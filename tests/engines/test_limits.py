@@ -14,6 +14,7 @@ from rebalancer.engines.base import Request, Status
 from rebalancer.engines.bounds import lower_bounds
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.left_behind import leave_behind, wait
 from rebalancer.engines.progress import ProgressLog
 from rebalancer.engines.together import together
 from rebalancer.model import Model
@@ -182,3 +183,19 @@ def test_counted_time_takes_the_place_of_the_clock() -> None:
     assert Settings().updated(time_limit=math.inf).seconds is None
     with pytest.raises(InputError, match="target has 2 numbers, but the objective has 1 tuple position"):
         settings.check_target(1)
+
+
+def test_the_end_of_the_process_waits_for_who_was_left_behind() -> None:
+    """Python ends threads in the middle of native code, which aborts the process."""
+    stop, ended = threading.Event(), threading.Event()
+
+    def late() -> None:
+        stop.wait(60)
+        ended.set()
+
+    thread = threading.Thread(target=late, daemon=True)
+    thread.start()
+    leave_behind(thread)
+    threading.Timer(0.05, stop.set).start()
+    wait()
+    assert ended.is_set()

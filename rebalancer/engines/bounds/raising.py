@@ -15,6 +15,7 @@ from rebalancer.engines.bounds.program import best_prices
 from rebalancer.engines.bounds.terms import Terms
 from rebalancer.engines.bounds.walk import known_bounds, stays_placed
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.left_behind import leave_behind
 from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
@@ -84,6 +85,8 @@ def _beside(incumbent: Incumbent, bounds: _Bounds, positions: list[int]) -> Iter
         over.set()
         interrupter.interrupt()
         thread.join(_GRACE)
+        if thread.is_alive():
+            leave_behind(thread)
 
 
 class _Bounds:
