@@ -20,13 +20,14 @@ class Walk:
 
 
 #: Where limits forbid most moves, a relaxed walk finds what others do not, and takes nearly all of the time. It is the
-#: hotter the more steps it has for each object, up to the first number; with fewer it may not find back, so not all
-#: searchers try, and none with fewer than the second. Then others take turns.
-_MANY, _BARELY = 1_000, 60
+#: hotter the more steps it has for each object, up to the first number: what a cooler one leaves where it was decides
+#: how good the end can be. With fewer steps than the second number it may not find back, so not all searchers try, and
+#: none with fewer than the third. Then others take turns.
+_PLENTY, _MANY, _BARELY = 4_000, 1_000, 60
 #: One walk of each kind with so many steps for each object, if that takes at most this share of the time, tells whether
 #: to level goals instead.
 _TRIAL, _AT_MOST = 1_500, 0.04
-_THOROUGH = Walk(4.0, 0.9, relaxed=True)
+_THOROUGH = Walk(16.0, 0.9, relaxed=True)
 _AFTERWARDS = (Walk(0.3, 0.2), Walk(2.0, 0.25, relaxed=True))
 
 #: Walks with levelled goals start at this multiple of what the mildest one costs. Each takes twice as long as the last
@@ -68,7 +69,7 @@ class Walks:
         self._levelling = levels and not self.crowded
         if self._relaxing and levels and _AT_MOST * self.steps >= _TRIAL:
             share = _TRIAL / self.steps
-            self._trials = (replace(_THOROUGH, share=share), Walk(_MILD, share, levelled=True))
+            self._trials = (_thorough(_TRIAL, share), Walk(_MILD, share, levelled=True))
 
     def next(self, left: float = 1.0) -> Walk:
         """Return the next walk, for at most the share of the time that is left."""
@@ -80,8 +81,7 @@ class Walks:
             relaxed, levelled = (self.ends[walk.multiple] for walk in self._trials)
             self._relaxing, self._levelling = relaxed <= levelled, relaxed > levelled
         if self._relaxing:
-            hot = _THOROUGH.multiple * min(1.0, self.steps / _MANY)
-            return _AFTERWARDS[number % 2 - 1] if number else replace(_THOROUGH, multiple=hot)
+            return _AFTERWARDS[number % 2 - 1] if number else _thorough(self.steps, _THOROUGH.share)
         if self._levelling:
             share = min(max(_FIRST, _FEWEST / self.steps) * 2 ** min(number, 3), _MOST * left)
             return Walk(_MILD, share, levelled=True) if share * self.steps >= _FEWEST else Walk(_COLD, left)
@@ -100,6 +100,11 @@ class Walks:
     def learn(self, walk: Walk, end: float) -> None:
         """Note where a walk ended; infinity: nowhere that holds the bounds."""
         self.ends[walk.multiple] = end
+
+
+def _thorough(steps: float, share: float) -> Walk:
+    """Return a relaxed walk of so many steps for each object."""
+    return replace(_THOROUGH, multiple=_THOROUGH.multiple * min(1.0, steps / _PLENTY), share=share)
 
 
 __all__ = ["Walk", "Walks"]

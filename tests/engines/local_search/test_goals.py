@@ -166,7 +166,7 @@ def test_walks_double_while_there_is_time() -> None:
 
 
 def test_where_limits_forbid_most_moves_the_first_walk_relaxes_them() -> None:
-    assert Walks(True, False, 4_000).next() == Walk(4.0, 0.9, relaxed=True)
+    assert Walks(True, False, 8_000).next() == Walk(16.0, 0.9, relaxed=True)
     assert Walks(True, False, 250).next() == Walk(1.0, 0.9, relaxed=True)  # the hotter the more steps
     assert Walks(True, False, 4_000, daring=False).next().relaxed
     for hurried in (Walks(True, False, 250, daring=False), Walks(True, False, 50)):
