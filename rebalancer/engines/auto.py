@@ -30,6 +30,8 @@ _CLOSABLE = 100_000
 #: gap. Up to so many pairs the searchers get so many seconds, and at most this share of the time.
 _SEEDED, _HARD = 1_000, 20_000
 _SEEDING = ((1_500, 4.0, 0.2), (5_000, 10.0, 0.2), (_HARD, 25.0, 0.5), (float("inf"), 120.0, 0.7))
+#: Many problems are closed from a hint of a moment: after the first share of those seconds CP-SAT has the second.
+_MOMENT, _GLANCE = 0.12, 0.3
 #: Up to this many pairs, some search tells whether containers are crowded, in this share of the time. Where they are,
 #: or pairs are more, and more than this share of an objective is still open, nobody closes the gap, and local searches
 #: side by side find more than one beside another engine; that one comes back for the end.
@@ -55,7 +57,7 @@ class AutoEngine:
             return self._search(incumbent, request)
 
     def _search(self, incumbent: Incumbent, request: Request) -> Answer:
-        model = incumbent.model
+        model, cpsat = incumbent.model, CpsatEngine()
         pairs = len(model.problem.objects) * (len(model.problem.containers) + 1)
         if pairs > _HARD and _for_local_search(incumbent, request, pairs):
             most = incumbent.budget.part((1 - _POLISHING) * incumbent.budget.remaining)
@@ -67,9 +69,13 @@ class AutoEngine:
                 def search(budget: Budget) -> None:  # CP-SAT has neighbourhoods of its own
                     together(_alike(budget, request), incumbent, budget, request)
 
-                search(incumbent.budget.part(min(seconds, part * incumbent.budget.remaining)))
-                return CpsatEngine().conclude(incumbent, search)
-            return CpsatEngine().conclude(incumbent)
+                seconds = min(seconds, part * incumbent.budget.remaining)
+                search(incumbent.budget.part(_MOMENT * seconds))
+                if cpsat.proves(incumbent, incumbent.budget.part(_GLANCE * seconds)):
+                    return finish(incumbent, cpsat.name)
+                search(incumbent.budget.part((1 - _MOMENT) * seconds))
+                return cpsat.conclude(incumbent, search)
+            return cpsat.conclude(incumbent)
         if not incumbent.budget.stop.is_set():  # or whoever waits for the answer waits for searchers to begin
             together(searchers(incumbent.budget, request.workers), incumbent, incumbent.budget, request)
         return finish(incumbent, self.name)

@@ -59,17 +59,21 @@ class CpsatEngine:
 
         ``others`` are who has found that; where the whole stalls, they have another turn.
         """
-        reason = self.search(search, others)
+        reason, _ = self.search(search, search.budget, others)
         if reason is not None:
             return Answer(Status.INFEASIBLE, None, tuple(search.bounds), reason, self.name)
         return finish(search, self.name)
 
-    def search(self, search: Incumbent, others: Others | None = None) -> str | None:
-        """Search all candidates; return why there is no answer, if that is proven."""
-        model, budget = search.model, search.budget
+    def proves(self, search: Incumbent, budget: Budget) -> bool:
+        """Whether the best answer, or a better one, is proven within a budget that is too short for anything else."""
+        return self.search(search, budget, others=lambda _budget: None)[1]
+
+    def search(self, search: Incumbent, budget: Budget, others: Others | None = None) -> tuple[str | None, bool]:
+        """Search all candidates; return why there is no answer, if that is proven, and whether the answer is."""
+        model = search.model
         literals = all_candidates(model)
         if (literals.per_object == 0).any():
-            return infeasibility.without_candidates(model, search.request, budget, literals)
+            return infeasibility.without_candidates(model, search.request, budget, literals), False
         known = search.best
         if known is None:
             known = search.request.start if search.request.start is not None else model.problem.initial
@@ -81,9 +85,9 @@ class CpsatEngine:
             search.request.seconds,
         )
         if search.best is None:
-            reason = self._first_answer(search, encoding, known)
+            reason = self._first_answer(search, budget, encoding, known)
             if search.best is None:
-                return reason
+                return reason, False
         proven = True
         for position in range(model.positions):
             share = budget.remaining if position == model.positions - 1 else budget.remaining / 2
@@ -94,11 +98,13 @@ class CpsatEngine:
                 break
         if proven and not budget.stop.is_set():
             self._fewest_moves(search, encoding)
-        return None
+        return None, proven
 
-    def _first_answer(self, search: Incumbent, encoding: Encoding, known: NDArray[np.int32]) -> str | None:
+    def _first_answer(
+        self, search: Incumbent, budget: Budget, encoding: Encoding, known: NDArray[np.int32]
+    ) -> str | None:
         """Find any assignment that holds all hard cells; return why there is none, if that is proven."""
-        request, budget, problem = search.request, search.budget, search.model.problem
+        request, problem = search.request, search.model.problem
         first = Position(search, encoding, 0)
         first.aim()
         encoding.hint_from(CellValues(problem, known))
