@@ -66,10 +66,15 @@ class CpsatEngine:
 
     def proves(self, search: Incumbent, budget: Budget) -> bool:
         """Whether the best answer, or a better one, is proven within a budget that is too short for anything else."""
-        return self.search(search, budget, others=lambda _budget: None)[1]
+        return self.search(search, budget, parts=False)[1]
 
-    def search(self, search: Incumbent, budget: Budget, others: Others | None = None) -> tuple[str | None, bool]:
-        """Search all candidates; return why there is no answer, if that is proven, and whether the answer is."""
+    def search(
+        self, search: Incumbent, budget: Budget, others: Others | None = None, parts: bool = True
+    ) -> tuple[str | None, bool]:
+        """Search all candidates; return why there is no answer, if that is proven, and whether the answer is.
+
+        ``parts`` says whether to improve it part by part as well.
+        """
         model = search.model
         literals = all_candidates(model)
         if (literals.per_object == 0).any():
@@ -92,7 +97,7 @@ class CpsatEngine:
         for position in range(model.positions):
             share = budget.remaining if position == model.positions - 1 else budget.remaining / 2
             part = budget.part(share)
-            proven = self._minimise(Position(search, encoding, position), part, proven, others) and proven
+            proven = self._minimise(Position(search, encoding, position), part, proven, others, parts) and proven
             if budget.over:
                 proven = proven and position == model.positions - 1
                 break
@@ -122,12 +127,14 @@ class CpsatEngine:
         first.take(outcome)
         return None
 
-    def _minimise(self, position: Position, budget: Budget, earlier_proven: bool, others: Others | None) -> bool:
+    def _minimise(
+        self, position: Position, budget: Budget, earlier_proven: bool, others: Others | None, by_parts: bool
+    ) -> bool:
         """Minimise one position, the earlier ones held at their values; return whether the result is proven."""
         search, encoding, number = position.search, position.encoding, position.number
         bound: int | None = position.bound
         large = encoding.literals.count > LARGE
-        parts = Neighbourhoods(search, search.request) if encoding.literals.count > _SMALL else None
+        parts = Neighbourhoods(search, search.request) if by_parts and encoding.literals.count > _SMALL else None
         # what others have seeded goes to the whole at once, which needs its time for cuts; parts follow where it stalls
         waiting = others is not None and not large and not encoding.squares
         search.turn_to(number)
@@ -143,7 +150,9 @@ class CpsatEngine:
             others = partial(parts.improve, number, bound=bound, patience=_PATIENCE)
         search.news.tell(number, None, bound if earlier_proven else None)
         if len(position.rows.key):
-            turns = Whole(position, budget, bound, earlier_proven, others)
+            beside = Neighbourhoods(search, search.request, workers=1) if parts is not None else None
+            improve = None if beside is None else partial(beside.improve, number)
+            turns = Whole(position, budget, bound, earlier_proven, others, improve)
             turns.minimise()
             bound = turns.bound
         if earlier_proven:

@@ -9,22 +9,27 @@ from typing import Any
 
 import numpy as np
 
+from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.encode import Encoding
 from rebalancer.engines.cpsat.position import Position
 from rebalancer.engines.cpsat.run import DETERMINISTIC_SECOND, Outcome, solve
 from rebalancer.engines.cpsat.secants import more_secants
-from rebalancer.model import CellValues
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.together import side_by_side
+from rebalancer.model import CellValues, Model
 from rebalancer.model.evaluate import linear_form
 
 _log = logging.getLogger(__name__)
 
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
-#: Where an answer is known, those of CP-SAT's searches are left out that look for a first one. With two workers one
-#: proves, and the other one improves part by part; the first is the one with all cuts, up to so many placements.
+#: Where an answer is known, those of CP-SAT's searches are left out that look for a first one. Up to so many placements
+#: one of two workers proves with all cuts while the other improves part by part; and one alone, beside who improves the
+#: answer, does nothing but raise the bound, from the node that has the lowest.
 _IMPROVING: dict[str, Any] = {"num_violation_ls": 0, "use_feasibility_pump": False}
 _ALL_CUTS: dict[str, Any] = {"subsolvers": ("max_lp",)}
+_PROVING: dict[str, Any] = {"subsolvers": ("lb_tree_search",)}
 LARGE = 40_000
 #: Seconds of searching the whole for a proof to the last integer; then one that is closed but for rounding will do.
 _EXACTLY = 2.0
@@ -34,6 +39,8 @@ _STALLED, _STALLED_SHARE, _STALLS = 4.0, 0.3, 2
 #: Seconds of the first such question, how much longer the next one is where there was no reply, and the share of the
 #: time that one question may take.
 _QUESTION, _LONGER, _QUESTION_SHARE = 2.0, 1.5, 0.25
+#: A turn ends after so many seconds if an answer that CP-SAT does not know of closes this share of what it sees open.
+_STALE, _STALE_SHARE = 6.0, 0.7
 
 #: Improve a search's answer until a budget is over.
 Others = Callable[[Budget], object]
@@ -52,6 +59,8 @@ class Whole:
         Whether bounds hold for what is reported: those after a position that is not proven do not.
     others : callable or None
         Who improves the answer where CP-SAT stalls.
+    beside : callable or None
+        Who improves it with one of the workers while CP-SAT proves with the rest.
 
     Attributes
     ----------
@@ -60,7 +69,13 @@ class Whole:
     """
 
     def __init__(
-        self, position: Position, budget: Budget, bound: int | None, told: bool, others: Others | None
+        self,
+        position: Position,
+        budget: Budget,
+        bound: int | None,
+        told: bool,
+        others: Others | None,
+        beside: Others | None = None,
     ) -> None:
         self.bound = bound
         self._position, self._budget, self._told, self._others = position, budget, told, others
@@ -68,11 +83,14 @@ class Whole:
         self._slack = int(target.error / target.unit)
         self._bends = bool(position.encoding.squares)  # with secants missing, CP-SAT's own values are too good
         self._value, self._low = position.value, bound
-        self._exactly, self._stalls = False, 0
+        self._exactly, self._stalls, self._stale = False, 0, False
         self._turn, self._moved, self._unit = budget, 0.0, 1.0
-        two = position.search.request.workers == 2 and not budget.deterministic
-        with_cuts = two and position.encoding.literals.count <= LARGE
-        self._parameters = _IMPROVING | _ALL_CUTS if with_cuts else _IMPROVING
+        workers = position.search.request.workers
+        self._beside = beside if workers > 1 and not budget.deterministic else None
+        two = workers == 2 and not budget.deterministic and position.encoding.literals.count <= LARGE
+        searches = (_ALL_CUTS if self._beside is None else _PROVING) if two else {}
+        self._parameters = _IMPROVING | searches
+        self._told_value = position.value  # of what CP-SAT knows, the best answer
 
     def minimise(self) -> None:
         """Search until the answer is proven, or good enough, or nothing comes of it."""
@@ -88,7 +106,6 @@ class Whole:
             self._raise(outcome.bound)
             if not self._goes_on(outcome, before):
                 return
-            self._stalls += 1
 
     def _search(self) -> Outcome:
         """Have CP-SAT search for one turn, from the best answer."""
@@ -102,18 +119,39 @@ class Whole:
             left = max(_STALLED, left / 2)
         self._turn, self._moved = self._budget.part(left), 0.0
         self._unit = self._position.aim(self.bound)
-        parameters = _rounds(self._turn) | self._parameters
-        outcome = solve(
-            encoding.bulk,
-            search.request,
-            self._turn,
+        self._told_value, self._stale = self._position.value, False
+        outcome = self._prove(self._turn, search.request) if self._beside is None else self._prove_beside(self._beside)
+        self._budget.tick(max(1, round(self._turn.worked / DETERMINISTIC_SECOND / _ROUND)))
+        return outcome
+
+    def _prove(self, turn: Budget, request: Request) -> Outcome:
+        """Run CP-SAT for a turn."""
+        return solve(
+            self._position.encoding.bulk,
+            request,
+            turn,
             self._on_solution,
             self._on_bound,
             self._is_enough,
-            **parameters,
+            **(_rounds(turn) | self._parameters),
         )
-        self._budget.tick(max(1, round(self._turn.worked / DETERMINISTIC_SECOND / _ROUND)))
-        return outcome
+
+    def _prove_beside(self, beside: Others) -> Outcome:
+        """Run CP-SAT for the turn beside who improves the answer."""
+        outcomes: list[Outcome] = []
+
+        def prove(_model: Model, _incumbent: Incumbent, turn: Budget, request: Request) -> None:
+            try:
+                outcomes.append(self._prove(turn, request))
+            finally:
+                self._turn.reach()
+
+        def improve(_model: Model, _incumbent: Incumbent, budget: Budget, _request: Request) -> None:
+            beside(budget)
+
+        search = self._position.search
+        side_by_side((prove, improve), search, self._turn, search.request)
+        return outcomes[0] if outcomes else Outcome("UNKNOWN", None, 0, None)
 
     def _goes_on(self, outcome: Outcome, before: tuple[int, ...]) -> bool:
         """Make of a turn what can be made of it; return whether another one has something to find."""
@@ -128,7 +166,11 @@ class Whole:
             return True
         if outcome.status == "OPTIMAL":
             return False
+        if self._stale:
+            self._low, self._value = self.bound, position.value
+            return self.bound is not None
         if self._stalls < _STALLS and self.bound is not None:
+            self._stalls += 1
             if self._others is not None:
                 self._others(self._budget.part(self._budget.remaining * _STALLED_SHARE))
             self._rule_out()
@@ -189,18 +231,25 @@ class Whole:
         self._moved = self._turn.seconds
         if not self._bends:
             search, number = self._position.search, self._position.number
-            self._value = round(objective / self._unit)
+            self._told_value = round(objective / self._unit)
+            self._value = min(self._value, self._told_value)
             search.news.tell(number, self._value)
             self._budget.improved()
             if search.at_target(number, self._value):
                 self._turn.reach()
 
     def _is_enough(self) -> bool:
-        """Whether to end a turn: closed but for rounding, or neither bound nor answer moves."""
+        """Whether to end a turn: closed but for rounding, nothing moves, or the answer that CP-SAT knows is old."""
+        if self._beside is not None and not self._bends:
+            value = self._position.value
+            if value < self._value:
+                self._value, self._moved = value, self._turn.seconds
+            if self._low is not None and self._turn.seconds > _STALE:
+                self._stale = self._told_value - value >= _STALE_SHARE * (self._told_value - self._low)
         left = self._turn.remaining if np.isfinite(self._turn.remaining) else 0.0
         patience = max(_STALLED, self._turn.seconds / 2, _STALLED_SHARE * left)
         idle = self._turn.seconds - self._moved > patience
-        return (self._stalls < _STALLS and not self._bends and idle) or self._closed()
+        return self._stale or (self._stalls < _STALLS and not self._bends and idle) or self._closed()
 
     def _closed(self) -> bool:
         late = not self._exactly and self._turn.seconds > _EXACTLY

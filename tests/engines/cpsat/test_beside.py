@@ -1,0 +1,115 @@
+"""CP-SAT proves with some workers while somebody else improves the answer with one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from rebalancer.engines.auto import AutoEngine
+from rebalancer.engines.base import Request, Status
+from rebalancer.engines.budget import Budget
+from rebalancer.engines.cpsat import engine
+from rebalancer.engines.cpsat.candidates import all_candidates
+from rebalancer.engines.cpsat.encode import encode
+from rebalancer.engines.cpsat.engine import CpsatEngine
+from rebalancer.engines.cpsat.position import Position
+from rebalancer.engines.cpsat.whole import Whole
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.model import CellValues, Model
+from tests.engines.worlds import attracted
+from tests.property.problems import models, optimum
+
+
+def whole_of(model: Model, beside: Any, workers: int = 2) -> tuple[Incumbent, Whole]:
+    """Return the search of a model's first position, beside somebody."""
+    search = Incumbent.of(model, Request(time_limit=60, workers=workers))
+    assert search.best is not None
+    encoding = encode(model, all_candidates(model), CellValues(model.problem, search.best))
+    position = Position(search, encoding, 0)
+    return search, Whole(position, search.budget, position.bound, True, None, beside)
+
+
+def test_what_is_proven_beside_neighbourhoods_is_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_SMALL", 0)
+    beside: list[int] = []
+    prove = Whole._prove_beside
+
+    def counted(self: Whole, improve: Any) -> Any:
+        beside.append(self._position.number)
+        return prove(self, improve)
+
+    monkeypatch.setattr(Whole, "_prove_beside", counted)
+
+    @settings(max_examples=60)
+    @given(models(objects=4, containers=3))
+    def every(model: Model) -> None:
+        best = optimum(model)
+        answer = CpsatEngine().solve(model, Request(time_limit=60, workers=2))
+        if best is None:
+            assert answer.status is Status.INFEASIBLE
+            return
+        assert answer.assignment is not None
+        assert model.evaluate(answer.assignment).integers == best
+        assert answer.bounds == best
+
+    every()
+    assert len(beside) > 10
+
+
+def test_an_answer_found_beside_ends_the_search_that_has_its_bound() -> None:
+    """CP-SAT looks for bounds only, so that the optimum comes from beside."""
+    model = attracted(40, 6)
+    best = CpsatEngine().solve(model, Request(time_limit=60, workers=1))
+    assert best.status is Status.OPTIMAL
+    assert best.assignment is not None
+    answers = [best.assignment]
+
+    def beside(budget: Budget) -> None:
+        while answers and not budget.over:
+            search.offer(answers.pop())
+
+    search, turns = whole_of(model, beside)
+    turns.minimise()
+    assert (search.integers[0], turns.bound) == (best.bounds[0], best.bounds[0])
+    assert not search.budget.over
+
+
+def test_nobody_is_beside_where_runs_have_to_be_the_same_or_there_is_one_worker() -> None:
+    model = attracted(12, 3)
+
+    def beside(_budget: Budget) -> None:
+        raise AssertionError
+
+    for request in (Request(time_limit=60, workers=1), Request(time_limit=60, workers=2, deterministic=True)):
+        search = Incumbent.of(model, request)
+        assert search.best is not None
+        encoding = encode(model, all_candidates(model), CellValues(model.problem, search.best))
+        position = Position(search, encoding, 0)
+        turns = Whole(position, search.budget, position.bound, True, None, beside)
+        turns.minimise()
+        assert turns.bound == search.integers[0]
+
+
+def test_a_failure_beside_is_not_silent() -> None:
+    def beside(_budget: Budget) -> None:
+        raise RuntimeError("broken")
+
+    _, turns = whole_of(attracted(60, 8), beside)
+    with pytest.raises(RuntimeError, match="broken"):
+        turns.minimise()
+
+
+def test_auto_proves_in_a_moment_what_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long before what is set aside for the searchers is over: nothing is improved part by part."""
+
+    def never(*_arguments: Any, **_options: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(engine, "Neighbourhoods", never)
+    model = attracted(200, 10)
+    request = Request(time_limit=300, workers=2)
+    answer = AutoEngine().solve(model, request)
+    assert answer.status is Status.OPTIMAL
+    assert answer.engine == "cpsat"
