@@ -66,7 +66,7 @@ class AutoEngine:
             if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
                 seconds, part = next((seconds, part) for limit, seconds, part in _SEEDING if pairs <= limit)
 
-                def search(budget: Budget) -> None:  # CP-SAT has neighbourhoods of its own
+                def search(budget: Budget) -> None:  # neighbourhoods come later, beside CP-SAT
                     together(_alike(budget, request), incumbent, budget, request)
 
                 seconds = min(seconds, part * incumbent.budget.remaining)

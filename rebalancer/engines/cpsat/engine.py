@@ -65,8 +65,8 @@ class CpsatEngine:
         return finish(search, self.name)
 
     def proves(self, search: Incumbent, budget: Budget) -> bool:
-        """Whether the best answer, or a better one, is proven within a budget that is too short for anything else."""
-        return self.search(search, budget, parts=False)[1]
+        """Whether the best answer, or a better one, is proven or good enough within a budget too short for all else."""
+        return self.search(search, budget, parts=False)[1] or search.all_enough()
 
     def search(
         self, search: Incumbent, budget: Budget, others: Others | None = None, parts: bool = True
@@ -134,25 +134,27 @@ class CpsatEngine:
         search, encoding, number = position.search, position.encoding, position.number
         bound: int | None = position.bound
         large = encoding.literals.count > LARGE
-        parts = Neighbourhoods(search, search.request) if by_parts and encoding.literals.count > _SMALL else None
+        by_parts = by_parts and encoding.literals.count > _SMALL
         # what others have seeded goes to the whole at once, which needs its time for cuts; parts follow where it stalls
         waiting = others is not None and not large and not encoding.squares
+        parts = Neighbourhoods(search, search.request) if by_parts and not waiting else None
         search.turn_to(number)
         whole = len(position.rows.key) and not encoding.squares and _SMALL < encoding.literals.count <= LARGE
         if whole:
             bound = position.raised(budget, position.bound)
             if earlier_proven:
                 search.raise_bound(number, bound)
-        if parts is not None and not waiting and not position.enough(bound):
+        if parts is not None and not position.enough(bound):
             share = _LARGE_SHARE if large else _IMPROVING_SHARE
             parts.improve(number, budget.part(budget.remaining * share), bound, _PATIENCE)
         if others is None and parts is not None:
             others = partial(parts.improve, number, bound=bound, patience=_PATIENCE)
         search.news.tell(number, None, bound if earlier_proven else None)
         if len(position.rows.key):
-            beside = Neighbourhoods(search, search.request, workers=1) if parts is not None else None
-            improve = None if beside is None else partial(beside.improve, number)
-            turns = Whole(position, budget, bound, earlier_proven, others, improve)
+            beside = None
+            if by_parts and search.request.workers > 1 and not budget.deterministic:
+                beside = partial(Neighbourhoods(search, search.request, workers=1).improve, number)
+            turns = Whole(position, budget, bound, earlier_proven, others, beside)
             turns.minimise()
             bound = turns.bound
         if earlier_proven:

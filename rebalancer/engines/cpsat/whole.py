@@ -85,12 +85,11 @@ class Whole:
         self._value, self._low = position.value, bound
         self._exactly, self._stalls, self._stale = False, 0, False
         self._turn, self._moved, self._unit = budget, 0.0, 1.0
-        workers = position.search.request.workers
-        self._beside = beside if workers > 1 and not budget.deterministic else None
-        two = workers == 2 and not budget.deterministic and position.encoding.literals.count <= LARGE
-        searches = (_ALL_CUTS if self._beside is None else _PROVING) if two else {}
-        self._parameters = _IMPROVING | searches
-        self._told_value = position.value  # of what CP-SAT knows, the best answer
+        self._known = position.value  # the best of the answers that CP-SAT knows
+        self._beside = beside
+        two = position.search.request.workers == 2 and not budget.deterministic
+        small = position.encoding.literals.count <= LARGE
+        self._parameters = _IMPROVING | ((_ALL_CUTS if beside is None else _PROVING) if two and small else {})
 
     def minimise(self) -> None:
         """Search until the answer is proven, or good enough, or nothing comes of it."""
@@ -119,7 +118,7 @@ class Whole:
             left = max(_STALLED, left / 2)
         self._turn, self._moved = self._budget.part(left), 0.0
         self._unit = self._position.aim(self.bound)
-        self._told_value, self._stale = self._position.value, False
+        self._known, self._stale = self._position.value, False
         outcome = self._prove(self._turn, search.request) if self._beside is None else self._prove_beside(self._beside)
         self._budget.tick(max(1, round(self._turn.worked / DETERMINISTIC_SECOND / _ROUND)))
         return outcome
@@ -231,8 +230,8 @@ class Whole:
         self._moved = self._turn.seconds
         if not self._bends:
             search, number = self._position.search, self._position.number
-            self._told_value = round(objective / self._unit)
-            self._value = min(self._value, self._told_value)
+            self._known = round(objective / self._unit)
+            self._value = min(self._value, self._known)
             search.news.tell(number, self._value)
             self._budget.improved()
             if search.at_target(number, self._value):
@@ -245,7 +244,7 @@ class Whole:
             if value < self._value:
                 self._value, self._moved = value, self._turn.seconds
             if self._low is not None and self._turn.seconds > _STALE:
-                self._stale = self._told_value - value >= _STALE_SHARE * (self._told_value - self._low)
+                self._stale = self._known - value >= _STALE_SHARE * (self._known - self._low)
         left = self._turn.remaining if np.isfinite(self._turn.remaining) else 0.0
         patience = max(_STALLED, self._turn.seconds / 2, _STALLED_SHARE * left)
         idle = self._turn.seconds - self._moved > patience

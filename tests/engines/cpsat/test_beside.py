@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
+from rebalancer.engines import auto
 from rebalancer.engines.auto import AutoEngine
 from rebalancer.engines.base import Request, Status
 from rebalancer.engines.budget import Budget
@@ -76,20 +78,17 @@ def test_an_answer_found_beside_ends_the_search_that_has_its_bound() -> None:
     assert not search.budget.over
 
 
-def test_nobody_is_beside_where_runs_have_to_be_the_same_or_there_is_one_worker() -> None:
-    model = attracted(12, 3)
-
-    def beside(_budget: Budget) -> None:
+@pytest.mark.parametrize("request_", [Request(workers=1), Request(workers=2, deterministic=True)])
+def test_nobody_is_beside_where_runs_have_to_be_the_same_or_there_is_one_worker(
+    request_: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_arguments: Any) -> None:
         raise AssertionError
 
-    for request in (Request(time_limit=60, workers=1), Request(time_limit=60, workers=2, deterministic=True)):
-        search = Incumbent.of(model, request)
-        assert search.best is not None
-        encoding = encode(model, all_candidates(model), CellValues(model.problem, search.best))
-        position = Position(search, encoding, 0)
-        turns = Whole(position, search.budget, position.bound, True, None, beside)
-        turns.minimise()
-        assert turns.bound == search.integers[0]
+    monkeypatch.setattr(engine, "_SMALL", 0)
+    monkeypatch.setattr(Whole, "_prove_beside", never)
+    answer = CpsatEngine().solve(attracted(12, 3), replace(request_, time_limit=60))
+    assert answer.status is Status.OPTIMAL
 
 
 def test_a_failure_beside_is_not_silent() -> None:
@@ -113,3 +112,18 @@ def test_auto_proves_in_a_moment_what_can_be(monkeypatch: pytest.MonkeyPatch) ->
     answer = AutoEngine().solve(model, request)
     assert answer.status is Status.OPTIMAL
     assert answer.engine == "cpsat"
+
+
+def test_auto_ends_in_a_moment_what_is_good_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As close to the bound as was asked for is no proof, and still the end."""
+    seeded: list[float] = []
+    together = auto.together
+
+    def noted(team: Any, incumbent: Incumbent, budget: Budget, request: Request) -> None:
+        seeded.append(budget.remaining)
+        together(team, incumbent, budget, request)
+
+    monkeypatch.setattr(auto, "together", noted)
+    answer = AutoEngine().solve(attracted(200, 10), Request(time_limit=300, workers=2, gap=0.5))
+    assert answer.assignment is not None
+    assert len(seeded) == 1
