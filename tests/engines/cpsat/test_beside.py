@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -78,16 +77,17 @@ def test_an_answer_found_beside_ends_the_search_that_has_its_bound() -> None:
     assert not search.budget.over
 
 
-@pytest.mark.parametrize("request_", [Request(workers=1), Request(workers=2, deterministic=True)])
+@pytest.mark.parametrize(("workers", "deterministic"), [(1, False), (2, True)])
 def test_nobody_is_beside_where_runs_have_to_be_the_same_or_there_is_one_worker(
-    request_: Request, monkeypatch: pytest.MonkeyPatch
+    workers: int, deterministic: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*_arguments: Any) -> None:
         raise AssertionError
 
     monkeypatch.setattr(engine, "_SMALL", 0)
     monkeypatch.setattr(Whole, "_prove_beside", never)
-    answer = CpsatEngine().solve(attracted(12, 3), replace(request_, time_limit=60))
+    request = Request(time_limit=60, workers=workers, deterministic=deterministic)
+    answer = CpsatEngine().solve(attracted(12, 3), request)
     assert answer.status is Status.OPTIMAL
 
 
