@@ -162,6 +162,13 @@ class Searcher:
             order = np.append(np.int32(self.containers), order)  # what is in no container
         self.work_on(order, kernel, budget, width, self.least)
 
+    def beyond(self) -> NDArray[np.int32]:
+        """Return the containers where limits are exceeded, those first where that costs most; slopes have to follow."""
+        compute(self.flat, np.zeros(self.model.positions))  # so that nothing else is hot
+        heat(self.flat, self._heat, self._scratch)
+        order = np.argsort(-self._heat, kind="stable").astype(np.int32)
+        return order[: int((self._heat > 0).sum())]
+
     def work_on(
         self, order: NDArray[np.int32], kernel: Callable[..., int], budget: Budget, width: int, least: float
     ) -> None:

@@ -11,12 +11,15 @@ import numpy as np
 
 from rebalancer.engines.budget import STEP, Budget
 from rebalancer.engines.local_search.greedy import greedy
-from rebalancer.engines.local_search.kernels.climb import anneal, sample
+from rebalancer.engines.local_search.kernels.chains import chase_down
+from rebalancer.engines.local_search.kernels.climb import anneal, oust, sample
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.trail import (
     M_BEST,
+    M_NOW,
     T_BEST,
     T_LENGTH,
+    T_POSITION,
     T_RELAXED,
     appraise,
     restart,
@@ -37,6 +40,8 @@ _STEEP, _CHILLY = 0.95, 0.03
 _FIFTIETHS = 50
 #: Rounds of mending what a relaxed walk leaves beyond its limits, steps of each, and how warm they are.
 _MENDING, _MENDING_STEPS, _WARM = 20, 100_000, 0.02
+#: Each round looks closely at the objects of so many containers for each cell that is beyond its limits.
+_CLOSELY, _SPOTS = ((oust, 4_000), (chase_down, 256)), 2
 #: Shares of exchanges, returns home and ejections that walks take in turn.
 MIXES = ((0.3, 0.3, 0.3), (0.1, 0.2, 0.6), (0.2, 0.5, 0.2))
 #: So many steps tell how long one takes, once so many have been made that what is noted by object is known.
@@ -80,10 +85,10 @@ def walk(
             between(done, typical)
         now = hot * (cold / hot) ** done
         steps = pace.take()
-        made = anneal(searcher.flat, searcher.trail, steps, now, now, *mix)
+        made = max(1, anneal(searcher.flat, searcher.trail, steps, now, now, *mix))  # fewer where the log was full
         searcher.guess()
-        pace.took(steps, max(1, made))
-        stale += steps
+        pace.took(made, made)
+        stale += made
         searcher.hand_over(patient=True)
         searcher.clear_log(half=True)
     return typical
@@ -135,29 +140,34 @@ def relaxed(searcher: Searcher, budget: Budget, multiple: float, mix: tuple[floa
 
     typical = walk(searcher, budget, multiple, mix, narrow)
     searcher.limits.widen(searcher.flat, 0.0)
-    _mend(searcher, budget, typical, mix)
+    _mend(searcher, typical, mix)
     searcher.flat.penalty[:] = np.inf
     searcher.trail.numbers[T_RELAXED] = searcher.trail.numbers[T_LENGTH] = 0
     if searcher.flat.counts[N_BROKEN]:
-        searcher.trail.merits[M_BEST] = math.inf  # nothing of this walk counts
+        searcher.trail.merits[M_NOW] = math.inf  # nothing of this walk counts
         return
     appraise(searcher.flat, searcher.trail)
-    if searcher.merit < searcher.best_merit:
+    position = int(searcher.trail.numbers[T_POSITION])
+    known = (*searcher.trail.best[:position], searcher.best_merit)
+    if (*searcher.trail.marks[:position], searcher.merit) < known:
         restart(searcher.flat, searcher.trail)
         searcher.hand_over()
 
 
-def _mend(searcher: Searcher, budget: Budget, typical: float, mix: tuple[float, float, float]) -> None:
+def _mend(searcher: Searcher, typical: float, mix: tuple[float, float, float]) -> None:
     """Move what is still beyond its limits: dearer and dearer, and in the end warmer as well."""
     finite = np.isfinite(searcher.flat.penalty)
-    temperature = typical * _WARM
+    temperature, budget = typical * _WARM, searcher.incumbent.budget
     for number in range(_MENDING):
-        if not searcher.flat.counts[N_BROKEN] or searcher.incumbent.budget.over:
+        if not searcher.flat.counts[N_BROKEN] or budget.over:
             return
         searcher.flat.penalty[finite] *= 2.0
         temperature *= 1.0 if number < _MENDING // 2 else 1.5
         appraise(searcher.flat, searcher.trail)
+        spots = searcher.beyond()[: _SPOTS * int(searcher.flat.counts[N_BROKEN])]
         searcher.slopes()
+        for kernel, tries in _CLOSELY:
+            searcher.work_on(spots, kernel, budget, tries, searcher.least)
         steps = anneal(searcher.flat, searcher.trail, _MENDING_STEPS, temperature, temperature / 4, *mix)
         budget.spend(steps * STEP)
         searcher.trail.numbers[T_LENGTH] = 0

@@ -224,6 +224,48 @@ def swap_down(f: Any, t: Any, order: Any, first: int, last: int, tries: int, lea
 
 
 @kernel
+def oust(f: Any, t: Any, order: Any, first: int, last: int, tries: int, least: float) -> int:
+    """Send objects of some containers to where they gain most, at least ``least``; returns like `descend`.
+
+    Each looks at its home, at ``tries`` containers, and at as many objects to push out of where they are: to where
+    these started, which frees what they take from others while they are away, or to anywhere.
+    """
+    objects, reach = f.sizes[Z_OBJECTS], t.numbers[T_REACH]
+    for at in range(first, last):
+        if full(t, 2 * f.load[order[at]] + 2):
+            return at
+        o = f.first[order[at]]
+        while o >= 0:
+            after, a = f.after[o], f.place[o]
+            pushed, to, cost = -1, -1, -least
+            for i in range(tries + 1):
+                b = draw(t, reach) if i else f.home[o]
+                if b != a:
+                    now = pair(f, o, b, cost)
+                    if now < cost:
+                        to, cost = b, now
+            for i in range(tries):
+                q = draw(t, objects)
+                b, c = f.place[q], f.home[q]
+                if i % 2 or c == b:
+                    c = draw(t, reach)
+                if b != a and c != b and b < f.sizes[Z_CONTAINERS]:
+                    now = rotate(f, o, q, c, cost)
+                    if now < cost:
+                        pushed, to, cost = q, c, now
+            if to >= 0:
+                length = t.numbers[T_LENGTH]
+                if pushed >= 0:
+                    b = f.place[pushed]
+                    go(f, t, pushed, to)
+                    to = b
+                go(f, t, o, to)
+                judged(f, t, length, -least)
+            o = after
+    return last
+
+
+@kernel
 def anneal(f: Any, t: Any, steps: int, hot: float, cold: float, swaps: float, homes: float, ejections: float) -> int:
     """Walk at random: moves and exchanges that cost c are made with probability exp(-c / temperature).
 

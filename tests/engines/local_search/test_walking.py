@@ -1,0 +1,79 @@
+"""Walks: how much one call of a kernel may do, and how what exceeds its limits at the end is mended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rebalancer import AvoidAssignmentsSpec, CapacitySpec, Rebalancer
+from rebalancer.engines.base import Request
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search import walking
+from rebalancer.engines.local_search.kernels.climb import oust
+from rebalancer.engines.local_search.kernels.layout import N_BROKEN
+from rebalancer.engines.local_search.kernels.propagate import move
+from rebalancer.engines.local_search.kernels.trail import T_LENGTH, T_RELAXED, appraise
+from rebalancer.engines.local_search.searcher import Searcher
+from rebalancer.model import Model
+
+
+def guests() -> Model:
+    """Three hosts that one task each fills; what is at home on the second must not go to the third."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["large"], "h1": ["guest"], "h2": ["traveller"]})
+    solver.add_object_dimension("cpu", {"large": 4, "guest": 2, "traveller": 2})
+    solver.add_container_dimension("cpu", {"h0": 4, "h1": 2, "h2": 2})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu"))
+    avoid = [{"object": "guest", "scopeItems": ["h2"]}]
+    solver.add_constraint(AvoidAssignmentsSpec(scope="host", assignments=avoid))
+    return solver.model
+
+
+def crowded(model: Model) -> Searcher:
+    """Return a searcher whose first host has a guest too many, since a traveller is in the guest's place."""
+    searcher = Searcher(model, Incumbent.of(model, Request(time_limit=10.0)), 3)
+    searcher.turn_to(0)
+    searcher.trail.numbers[T_RELAXED] = 1
+    searcher.limits.price(searcher.flat, 10.0)
+    places = model.problem.objects.index, model.problem.containers.index
+    for task, host in (("guest", "h0"), ("traveller", "h1")):
+        move(searcher.flat, places[0][task], places[1][host])
+    appraise(searcher.flat, searcher.trail)
+    assert searcher.flat.counts[N_BROKEN] == 1
+    return searcher
+
+
+def test_who_must_leave_pushes_out_who_has_another_home() -> None:
+    searcher = crowded(guests())
+    spots = searcher.beyond()
+    assert spots.tolist() == [0]
+    searcher.slopes()
+    oust(searcher.flat, searcher.trail, spots, 0, 1, 50, 1e-9)
+    assert not searcher.flat.counts[N_BROKEN]
+    assert searcher.flat.place.tolist() == searcher.flat.home.tolist()
+
+
+def test_who_pushes_only_as_far_as_it_gains() -> None:
+    searcher = crowded(guests())
+    before = searcher.flat.place.copy()
+    oust(searcher.flat, searcher.trail, searcher.beyond(), 0, 1, 50, 1e9)
+    assert searcher.flat.place.tolist() == before.tolist()
+    assert searcher.trail.numbers[T_LENGTH] == 0
+
+
+def test_a_log_that_is_full_is_no_fast_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    searcher = Searcher(guests(), Incumbent.of(guests(), Request(time_limit=10.0)), 3)
+    asked: list[int] = []
+
+    def full_at_once(flat: Any, trail: Any, steps: int, *_: float) -> int:
+        asked.append(steps)
+        return 7
+
+    monkeypatch.setattr(walking, "anneal", full_at_once)
+    budget = searcher.incumbent.budget
+    budget.iterations = 7 * 100
+    walking.walk(searcher, budget, 1.0, walking.MIXES[0], typical=1.0)
+    assert len(asked) == 100
+    assert np.max(asked) < 1e6
