@@ -27,8 +27,6 @@ _log = logging.getLogger(__name__)
 #: What gains fastest is told by turns of so many seconds, or this share of the time where that is less, and by walks of
 #: this heat.
 _LAP, _LAP_SHARE, _LUKEWARM = 0.3, 0.03, 0.01
-#: The share of the time that is left which a walk with relaxed limits leaves for mending.
-_MEND = 0.1
 
 
 def improve(model: Model, incumbent: Incumbent, budget: Budget, request: Request) -> None:
@@ -91,8 +89,7 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
             break
         searcher.join()
         kind = walks.next(min(1.0, budget.remaining / whole))
-        most = (1 - _MEND) * budget.remaining if kind.relaxed else math.inf
-        part, mix = budget.part(min(kind.share * whole, most)), MIXES[turn % len(MIXES)]
+        part, mix = budget.part(kind.share * whole), MIXES[turn % len(MIXES)]
         if kind.levelled:
             levelled(searcher, position, budget, part, kind.multiple, mix)
         else:

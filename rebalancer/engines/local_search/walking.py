@@ -38,8 +38,9 @@ _WIDER, _NARROW, _PRICE, _URGENT = 0.1, 0.6, 20.0, 30.0
 _STEEP, _CHILLY = 0.95, 0.03
 #: So many times limits or goals change during a walk.
 _FIFTIETHS = 50
-#: Rounds of mending what a relaxed walk leaves beyond its limits, steps of each, and how warm they are.
-_MENDING, _MENDING_STEPS, _WARM = 20, 100_000, 0.02
+#: A relaxed walk takes at most this share of the time that is left. What it leaves beyond its limits is mended in so
+#: many rounds, of so many steps, that are so warm.
+_AT_MOST, _MENDING, _MENDING_STEPS, _WARM = 0.9, 20, 100_000, 0.02
 #: Each round looks closely at the objects of so many containers for each cell that is beyond its limits.
 _CLOSELY, _SPOTS = ((oust, 4_000), (chase_down, 256)), 2
 #: Shares of exchanges, returns home and ejections that walks take in turn.
@@ -138,7 +139,8 @@ def relaxed(searcher: Searcher, budget: Budget, multiple: float, mix: tuple[floa
         searcher.limits.price(searcher.flat, _PRICE * typical * urgency)
         appraise(searcher.flat, searcher.trail)
 
-    typical = walk(searcher, budget, multiple, mix, narrow)
+    part = budget.part(min(budget.remaining, _AT_MOST * searcher.incumbent.budget.remaining))
+    typical = walk(searcher, part, multiple, mix, narrow)
     searcher.limits.widen(searcher.flat, 0.0)
     _mend(searcher, typical, mix)
     searcher.flat.penalty[:] = np.inf
