@@ -42,7 +42,7 @@ _FIFTIETHS = 50
 #: many rounds, of so many steps, that are so warm.
 _AT_MOST, _MENDING, _MENDING_STEPS, _WARM = 0.9, 20, 100_000, 0.02
 #: Each round looks closely at the objects of so many containers for each cell that is beyond its limits.
-_CLOSELY, _SPOTS = ((oust, 4_000), (chase_down, 256)), 2
+_CLOSELY, _SPOTS = ((oust, 4_000), (chase_down, 64)), 2
 #: Shares of exchanges, returns home and ejections that walks take in turn.
 MIXES = ((0.3, 0.3, 0.3), (0.1, 0.2, 0.6), (0.2, 0.5, 0.2))
 #: So many steps tell how long one takes, once so many have been made that what is noted by object is known.

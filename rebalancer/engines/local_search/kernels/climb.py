@@ -11,7 +11,15 @@ from typing import Any
 from rebalancer.engines.local_search.kernels.chains import some_object
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, lanes_cost, lanes_fill, lanes_forbid
-from rebalancer.engines.local_search.kernels.layout import C_VALUES, UNKNOWN, Z_ALIKE, Z_CONTAINERS, Z_LANES, Z_OBJECTS
+from rebalancer.engines.local_search.kernels.layout import (
+    C_VALUES,
+    N_BROKEN,
+    UNKNOWN,
+    Z_ALIKE,
+    Z_CONTAINERS,
+    Z_LANES,
+    Z_OBJECTS,
+)
 from rebalancer.engines.local_search.kernels.propagate import flush
 from rebalancer.engines.local_search.kernels.scan import block, leaving, pair, rotate
 from rebalancer.engines.local_search.kernels.trail import (
@@ -227,15 +235,16 @@ def swap_down(f: Any, t: Any, order: Any, first: int, last: int, tries: int, lea
 def oust(f: Any, t: Any, order: Any, first: int, last: int, tries: int, least: float) -> int:
     """Send objects of some containers to where they gain most, at least ``least``; returns like `descend`.
 
-    Each looks at its home, at ``tries`` containers, and at as many objects to push out of where they are: to where
-    these started, which frees what they take from others while they are away, or to anywhere.
+    Ends where no bound is exceeded any more. Each looks at its home, at ``tries`` containers, and at as many objects to
+    push out of where they are: to where these started, which frees what they take from others while they are away, or
+    to anywhere.
     """
     objects, reach = f.sizes[Z_OBJECTS], t.numbers[T_REACH]
     for at in range(first, last):
         if full(t, 2 * f.load[order[at]] + 2):
             return at
         o = f.first[order[at]]
-        while o >= 0:
+        while o >= 0 and f.counts[N_BROKEN]:
             after, a = f.after[o], f.place[o]
             pushed, to, cost = -1, -1, -least
             for i in range(tries + 1):
