@@ -92,8 +92,10 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         part, mix = budget.part(kind.share * whole), MIXES[turn % len(MIXES)]
         if kind.levelled:
             levelled(searcher, position, budget, part, kind.multiple, mix)
+        elif kind.relaxed:
+            relaxed(searcher, budget, part, kind.multiple, mix)
         else:
-            (relaxed if kind.relaxed else walk)(searcher, part, kind.multiple, mix)
+            walk(searcher, part, kind.multiple, mix)
         walks.learn(kind, searcher.merit)
         _log.debug("%s: best %g, ended at %g", kind, searcher.trail.merits[M_BEST], searcher.merit)
         searcher.rest()

@@ -162,7 +162,7 @@ class Searcher:
             order = np.append(np.int32(self.containers), order)  # what is in no container
         self.work_on(order, kernel, budget, width, self.least)
 
-    def beyond(self) -> NDArray[np.int32]:
+    def overfull(self) -> NDArray[np.int32]:
         """Return the containers where limits are exceeded, those first where that costs most; slopes have to follow."""
         compute(self.flat, np.zeros(self.model.positions))  # so that nothing else is hot
         heat(self.flat, self._heat, self._scratch)

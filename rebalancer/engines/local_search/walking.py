@@ -11,8 +11,8 @@ import numpy as np
 
 from rebalancer.engines.budget import STEP, Budget
 from rebalancer.engines.local_search.greedy import greedy
-from rebalancer.engines.local_search.kernels.chains import chase_down
-from rebalancer.engines.local_search.kernels.climb import anneal, oust, sample
+from rebalancer.engines.local_search.kernels.chains import chase_down, oust
+from rebalancer.engines.local_search.kernels.climb import anneal, sample
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.trail import (
     M_BEST,
@@ -40,7 +40,7 @@ _STEEP, _CHILLY = 0.95, 0.03
 _FIFTIETHS = 50
 #: A relaxed walk takes at most this share of the time that is left. What it leaves beyond its limits is mended in so
 #: many rounds, of so many steps, that are so warm.
-_AT_MOST, _MENDING, _MENDING_STEPS, _WARM = 0.9, 20, 100_000, 0.02
+_WALKING, _MENDING, _MENDING_STEPS, _WARM = 0.9, 20, 100_000, 0.02
 #: Each round looks closely at the objects of so many containers for each cell that is beyond its limits.
 _CLOSELY, _SPOTS = ((oust, 4_000), (chase_down, 64)), 2
 #: Shares of exchanges, returns home and ejections that walks take in turn.
@@ -127,8 +127,11 @@ def levelled(
         searcher.best_merit = searcher.trail.merits[M_BEST] = merit
 
 
-def relaxed(searcher: Searcher, budget: Budget, multiple: float, mix: tuple[float, float, float]) -> None:
-    """Walk with limits that are wider at first, and narrow down to what they are; mend what is then beyond them."""
+def relaxed(searcher: Searcher, budget: Budget, part: Budget, multiple: float, mix: tuple[float, float, float]) -> None:
+    """Walk with limits that are wider at first, and narrow down to what they are; mend what is then beyond them.
+
+    The walk takes a part of the budget, and leaves some of it for mending.
+    """
     searcher.harvest()
     searcher.trail.numbers[T_LENGTH] = searcher.trail.numbers[T_BEST] = 0
     searcher.trail.numbers[T_RELAXED] = 1
@@ -139,10 +142,9 @@ def relaxed(searcher: Searcher, budget: Budget, multiple: float, mix: tuple[floa
         searcher.limits.price(searcher.flat, _PRICE * typical * urgency)
         appraise(searcher.flat, searcher.trail)
 
-    part = budget.part(min(budget.remaining, _AT_MOST * searcher.incumbent.budget.remaining))
-    typical = walk(searcher, part, multiple, mix, narrow)
+    typical = walk(searcher, part.part(_WALKING * budget.remaining), multiple, mix, narrow)
     searcher.limits.widen(searcher.flat, 0.0)
-    _mend(searcher, typical, mix)
+    _mend(searcher, budget, typical, mix)
     searcher.flat.penalty[:] = np.inf
     searcher.trail.numbers[T_RELAXED] = searcher.trail.numbers[T_LENGTH] = 0
     if searcher.flat.counts[N_BROKEN]:
@@ -156,17 +158,17 @@ def relaxed(searcher: Searcher, budget: Budget, multiple: float, mix: tuple[floa
         searcher.hand_over()
 
 
-def _mend(searcher: Searcher, typical: float, mix: tuple[float, float, float]) -> None:
+def _mend(searcher: Searcher, budget: Budget, typical: float, mix: tuple[float, float, float]) -> None:
     """Move what is still beyond its limits: dearer and dearer, and in the end warmer as well."""
     finite = np.isfinite(searcher.flat.penalty)
-    temperature, budget = typical * _WARM, searcher.incumbent.budget
+    temperature = typical * _WARM
     for number in range(_MENDING):
         if not searcher.flat.counts[N_BROKEN] or budget.over:
             return
         searcher.flat.penalty[finite] *= 2.0
         temperature *= 1.0 if number < _MENDING // 2 else 1.5
         appraise(searcher.flat, searcher.trail)
-        spots = searcher.beyond()[: _SPOTS * int(searcher.flat.counts[N_BROKEN])]
+        spots = searcher.overfull()[: _SPOTS * int(searcher.flat.counts[N_BROKEN])]
         searcher.slopes()
         for kernel, tries in _CLOSELY:
             searcher.work_on(spots, kernel, budget, tries, searcher.least)

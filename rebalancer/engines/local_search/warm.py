@@ -94,7 +94,7 @@ def _runs() -> dict[str, Callable[[], object]]:
         "gains": lambda: climb.gains(flat, own, np.ones(3, np.bool_), np.zeros(2)),
         "descend": lambda: climb.descend(flat, own, order, 0, 0, 1, 1.0),
         "swap_down": lambda: climb.swap_down(flat, own, order, 0, 0, 1, 1.0),
-        "oust": lambda: climb.oust(flat, own, order, 0, 0, 1, 1.0),
+        "oust": lambda: chains.oust(flat, own, order, 0, 0, 1, 1.0),
         "chase_down": lambda: chains.chase_down(flat, own, order, 0, 0, 1, 1.0),
         "rebuild": lambda: chains.rebuild(flat, own, order, 0, 0, 4, 1.0),
         "return_home": lambda: climb.return_home(flat, own, 0, 0, 0.0),

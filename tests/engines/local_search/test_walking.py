@@ -11,7 +11,7 @@ from rebalancer import AvoidAssignmentsSpec, CapacitySpec, Rebalancer
 from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search import walking
-from rebalancer.engines.local_search.kernels.climb import oust
+from rebalancer.engines.local_search.kernels.chains import oust
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.propagate import move
 from rebalancer.engines.local_search.kernels.trail import T_LENGTH, T_RELAXED, appraise
@@ -47,7 +47,7 @@ def crowded(model: Model) -> Searcher:
 
 def test_who_must_leave_pushes_out_who_has_another_home() -> None:
     searcher = crowded(guests())
-    spots = searcher.beyond()
+    spots = searcher.overfull()
     assert spots.tolist() == [0]
     searcher.slopes()
     oust(searcher.flat, searcher.trail, spots, 0, 1, 50, 1e-9)
@@ -58,7 +58,7 @@ def test_who_must_leave_pushes_out_who_has_another_home() -> None:
 def test_who_pushes_only_as_far_as_it_gains() -> None:
     searcher = crowded(guests())
     before = searcher.flat.place.copy()
-    oust(searcher.flat, searcher.trail, searcher.beyond(), 0, 1, 50, 1e9)
+    oust(searcher.flat, searcher.trail, searcher.overfull(), 0, 1, 50, 1e9)
     assert searcher.flat.place.tolist() == before.tolist()
     assert searcher.trail.numbers[T_LENGTH] == 0
 

@@ -1,6 +1,6 @@
-"""What no single move or exchange does: ejection chains, and taking some objects out to place them anew.
+"""What no single move or exchange does: ejection chains, taking some objects out to place them anew, and emptying.
 
-Both make moves that no bound has been asked about, and are judged by what they come to in the end.
+The first two make moves that no bound has been asked about, and are judged by what they come to in the end.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from typing import Any
 
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
-from rebalancer.engines.local_search.kernels.layout import Z_CONTAINERS
+from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Z_CONTAINERS, Z_OBJECTS
 from rebalancer.engines.local_search.kernels.propagate import flush
-from rebalancer.engines.local_search.kernels.scan import block, pair
+from rebalancer.engines.local_search.kernels.scan import block, pair, rotate
 from rebalancer.engines.local_search.kernels.trail import (
     M_NOW,
     NEVER,
@@ -102,6 +102,49 @@ def chase_down(f: Any, t: Any, order: Any, first: int, last: int, tries: int, le
                 b = draw(t, f.sizes[Z_CONTAINERS])
                 if b != f.place[o] and chase(f, t, o, b, -least):
                     break
+            o = after
+    return last
+
+
+@kernel
+def oust(f: Any, t: Any, order: Any, first: int, last: int, tries: int, least: float) -> int:
+    """Send objects of some containers to where they gain most, at least ``least``; returns like `descend`.
+
+    Ends where no bound is exceeded any more. Each looks at its home, at ``tries`` containers, and at as many objects to
+    push out of where they are: to where these started, which frees what they take from others while they are away, or
+    to anywhere.
+    """
+    objects, reach = f.sizes[Z_OBJECTS], t.numbers[T_REACH]
+    for at in range(first, last):
+        if full(t, 2 * f.load[order[at]] + 2):
+            return at
+        o = f.first[order[at]]
+        while o >= 0 and f.counts[N_BROKEN]:
+            after, a = f.after[o], f.place[o]
+            pushed, to, cost = -1, -1, -least
+            for i in range(tries + 1):
+                b = draw(t, reach) if i else f.home[o]
+                if b != a:
+                    now = pair(f, o, b, cost)
+                    if now < cost:
+                        to, cost = b, now
+            for i in range(tries):
+                q = draw(t, objects)
+                b, c = f.place[q], f.home[q]
+                if i % 2 or c == b:
+                    c = draw(t, reach)
+                if b != a and c != b and b < f.sizes[Z_CONTAINERS]:
+                    now = rotate(f, o, q, c, cost)
+                    if now < cost:
+                        pushed, to, cost = q, c, now
+            if to >= 0:
+                length = t.numbers[T_LENGTH]
+                if pushed >= 0:
+                    b = f.place[pushed]
+                    go(f, t, pushed, to)
+                    to = b
+                go(f, t, o, to)
+                judged(f, t, length, -least)
             o = after
     return last
 
