@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,27 +14,22 @@ from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat import infeasibility
 from rebalancer.engines.cpsat.candidates import ALL_PAIRS, all_candidates
 from rebalancer.engines.cpsat.encode import Encoding, encode
+from rebalancer.engines.cpsat.improving import Improving, Others
 from rebalancer.engines.cpsat.position import Position
 from rebalancer.engines.cpsat.run import solve
-from rebalancer.engines.cpsat.whole import LARGE, Others, Whole
+from rebalancer.engines.cpsat.whole import Whole
 from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.neighbourhood import engine as neighbourhood
-from rebalancer.engines.neighbourhood.search import Neighbourhoods
 from rebalancer.model import CellValues, Model
 
 _log = logging.getLogger(__name__)
 
 #: The tie-break (fewest moves) may take this share of the time that the proofs took, and at least a second.
 _TIE_BREAK_SHARE = 0.2
-#: Models with more candidate placements than the first are improved part by part before the whole is tried, for at
-#: most this share of the time; with more than `LARGE`, where the whole has little hope, for most of it.
-_SMALL, _IMPROVING_SHARE = 1_000, 0.5
-_LARGE_SHARE = 0.8
-#: Seconds that compiling takes per pair of object and container: where that is half of the time, there are only parts.
-_SECONDS_PER_PAIR = 5e-6
-#: Rounds without gain after which improving part by part gives up, and the whole model is tried.
-_PATIENCE = 40
+#: Seconds that compiling takes per pair of object and container: where that is half of the time, and more than a
+#: moment, there are only parts.
+_SECONDS_PER_PAIR, _MOMENT = 5e-6, 0.005
 
 
 class CpsatEngine:
@@ -128,33 +122,20 @@ class CpsatEngine:
         return None
 
     def _minimise(
-        self, position: Position, budget: Budget, earlier_proven: bool, others: Others | None, by_parts: bool
+        self, position: Position, budget: Budget, earlier_proven: bool, others: Others | None, parts: bool
     ) -> bool:
         """Minimise one position, the earlier ones held at their values; return whether the result is proven."""
-        search, encoding, number = position.search, position.encoding, position.number
-        bound: int | None = position.bound
-        large = encoding.literals.count > LARGE
-        by_parts = by_parts and encoding.literals.count > _SMALL
-        # what others have seeded goes to the whole at once, which needs its time for cuts; parts follow where it stalls
-        waiting = others is not None and not large and not encoding.squares
-        parts = Neighbourhoods(search, search.request) if by_parts and not waiting else None
+        search, number = position.search, position.number
         search.turn_to(number)
-        whole = len(position.rows.key) and not encoding.squares and _SMALL < encoding.literals.count <= LARGE
-        if whole:
-            bound = position.raised(budget, position.bound)
-            if earlier_proven:
-                search.raise_bound(number, bound)
-        if parts is not None and not position.enough(bound):
-            share = _LARGE_SHARE if large else _IMPROVING_SHARE
-            parts.improve(number, budget.part(budget.remaining * share), bound, _PATIENCE)
-        if others is None and parts is not None:
-            others = partial(parts.improve, number, bound=bound, patience=_PATIENCE)
-        search.news.tell(number, None, bound if earlier_proven else None)
+        low = position.raised(budget)
+        if earlier_proven:
+            search.raise_bound(number, low)
+        improving = Improving(position, others, parts)
+        improving.before(budget, low)
+        search.news.tell(number, None, low if earlier_proven else None)
+        bound: int | None = low
         if len(position.rows.key):
-            beside = None
-            if by_parts and search.request.workers > 1 and not budget.deterministic:
-                beside = partial(Neighbourhoods(search, search.request, workers=1).improve, number)
-            turns = Whole(position, budget, bound, earlier_proven, others, beside)
+            turns = Whole(position, budget, low, earlier_proven, improving)
             turns.minimise()
             bound = turns.bound
         if earlier_proven:
@@ -190,5 +171,6 @@ def fits(search: Incumbent) -> bool:
     """Whether the whole problem can be one CP-SAT model, and be compiled in the time that there is."""
     problem = search.model.problem
     pairs = len(problem.objects) * (len(problem.containers) + 1)
-    hurried = pairs > _SMALL and pairs * _SECONDS_PER_PAIR > search.budget.remaining / 2
+    compiling = pairs * _SECONDS_PER_PAIR
+    hurried = compiling > _MOMENT and compiling > search.budget.remaining / 2
     return pairs <= ALL_PAIRS and not (search.found is not None and hurried)

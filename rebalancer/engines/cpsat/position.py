@@ -14,6 +14,8 @@ from rebalancer.engines.neighbourhood.kinds import scopes_of
 
 #: Share of the time for what parts of the containers cost at least, and the most seconds.
 _BY_PARTS, _BY_PARTS_SECONDS = 0.08, 20.0
+#: Up to the first number of candidate placements the whole is easy; above the second it has little hope.
+_SMALL, _LARGE = 1_000, 40_000
 
 
 class Position:
@@ -31,12 +33,16 @@ class Position:
         Its objective: one row, or none where that is a constant.
     constant : int
         What the objective is without any variable.
+    small, large : bool
+        Whether searching the whole is easy, or has little hope, by the number of candidate placements.
     """
 
     def __init__(self, search: Incumbent, encoding: Encoding, number: int) -> None:
         self.search, self.encoding, self.number = search, encoding, number
         self.rows = encoding.objectives[number]
         self.constant = int(self.rows.const.dense()[0, 0])
+        count = encoding.literals.count
+        self.small, self.large = count <= _SMALL, count > _LARGE
 
     @property
     def value(self) -> int:
@@ -89,8 +95,11 @@ class Position:
             raise EngineError(f"CP-SAT claims {claimed} at position {self.number}, the evaluator says {real}")
         self.search.offer(assignment)
 
-    def raised(self, budget: Budget, bound: int) -> int:
-        """Return a bound, or what the parts of some scope cost at least where that is more."""
+    def raised(self, budget: Budget) -> int:
+        """Return the bound, or what the parts of some scope cost at least, where that is more and worth asking."""
+        bound = self.bound
+        if self.small or self.large or self.encoding.squares or not len(self.rows.key):
+            return bound
         share = budget.part(min(_BY_PARTS * budget.remaining, _BY_PARTS_SECONDS))
         for item_of in scopes_of(self.search.model):
             if share.over or self.enough(bound):

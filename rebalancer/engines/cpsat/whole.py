@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.encode import Encoding
+from rebalancer.engines.cpsat.improving import Improving, Others
 from rebalancer.engines.cpsat.position import Position
 from rebalancer.engines.cpsat.run import DETERMINISTIC_SECOND, Outcome, solve
 from rebalancer.engines.cpsat.secants import more_secants
@@ -24,13 +24,12 @@ _log = logging.getLogger(__name__)
 
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
-#: Where an answer is known, those of CP-SAT's searches are left out that look for a first one. Up to so many placements
-#: one of two workers proves with all cuts while the other improves part by part; and one alone, beside who improves the
-#: answer, does nothing but raise the bound, from the node that has the lowest.
+#: Where an answer is known, those of CP-SAT's searches are left out that look for a first one. Where the whole is not
+#: too large, one of two workers proves with all cuts while the other improves part by part; and one alone, beside who
+#: improves the answer, does nothing but raise the bound, from the node that has the lowest.
 _IMPROVING: dict[str, Any] = {"num_violation_ls": 0, "use_feasibility_pump": False}
 _ALL_CUTS: dict[str, Any] = {"subsolvers": ("max_lp",)}
 _PROVING: dict[str, Any] = {"subsolvers": ("lb_tree_search",)}
-LARGE = 40_000
 #: Seconds of searching the whole for a proof to the last integer; then one that is closed but for rounding will do.
 _EXACTLY = 2.0
 #: After so many seconds, half of a turn, and this share of what is left, in which neither bound nor answer has moved,
@@ -41,9 +40,6 @@ _STALLED, _STALLED_SHARE, _STALLS = 4.0, 0.3, 2
 _QUESTION, _LONGER, _QUESTION_SHARE = 2.0, 1.5, 0.25
 #: A turn ends after so many seconds if an answer that CP-SAT does not know of closes this share of what it sees open.
 _STALE, _STALE_SHARE = 6.0, 0.7
-
-#: Improve a search's answer until a budget is over.
-Others = Callable[[Budget], object]
 
 
 class Whole:
@@ -57,10 +53,8 @@ class Whole:
         What is proven already.
     told : bool
         Whether bounds hold for what is reported: those after a position that is not proven do not.
-    others : callable or None
-        Who improves the answer where CP-SAT stalls.
-    beside : callable or None
-        Who improves it with one of the workers while CP-SAT proves with the rest.
+    improving : Improving
+        Who improves the answer where CP-SAT stalls, and beside it.
 
     Attributes
     ----------
@@ -74,11 +68,10 @@ class Whole:
         budget: Budget,
         bound: int | None,
         told: bool,
-        others: Others | None,
-        beside: Others | None = None,
+        improving: Improving,
     ) -> None:
         self.bound = bound
-        self._position, self._budget, self._told, self._others = position, budget, told, others
+        self._position, self._budget, self._told, self._improving = position, budget, told, improving
         target = position.search.model.tuple_positions[position.number].objective
         self._slack = int(target.error / target.unit)
         self._bends = bool(position.encoding.squares)  # with secants missing, CP-SAT's own values are too good
@@ -86,10 +79,9 @@ class Whole:
         self._exactly, self._stalls, self._stale = False, 0, False
         self._turn, self._moved, self._unit = budget, 0.0, 1.0
         self._known = position.value  # the best of the answers that CP-SAT knows
-        self._beside = beside
         two = position.search.request.workers == 2 and not budget.deterministic
-        small = position.encoding.literals.count <= LARGE
-        self._parameters = _IMPROVING | ((_ALL_CUTS if beside is None else _PROVING) if two and small else {})
+        proving = _ALL_CUTS if improving.beside is None else _PROVING
+        self._parameters = _IMPROVING | (proving if two and not position.large else {})
 
     def minimise(self) -> None:
         """Search until the answer is proven, or good enough, or nothing comes of it."""
@@ -119,7 +111,8 @@ class Whole:
         self._turn, self._moved = self._budget.part(left), 0.0
         self._unit = self._position.aim(self.bound)
         self._known, self._stale = self._position.value, False
-        outcome = self._prove(self._turn, search.request) if self._beside is None else self._prove_beside(self._beside)
+        beside = self._improving.beside
+        outcome = self._prove(self._turn, search.request) if beside is None else self._prove_beside(beside)
         self._budget.tick(max(1, round(self._turn.worked / DETERMINISTIC_SECOND / _ROUND)))
         return outcome
 
@@ -170,8 +163,7 @@ class Whole:
             return self.bound is not None
         if self._stalls < _STALLS and self.bound is not None:
             self._stalls += 1
-            if self._others is not None:
-                self._others(self._budget.part(self._budget.remaining * _STALLED_SHARE))
+            self._improving.where_stalled(self._budget.part(self._budget.remaining * _STALLED_SHARE), self.bound)
             self._rule_out()
             self._low, self._value = self.bound, position.value
             return not position.closed(self.bound)
@@ -239,7 +231,7 @@ class Whole:
 
     def _is_enough(self) -> bool:
         """Whether to end a turn: closed but for rounding, nothing moves, or the answer that CP-SAT knows is old."""
-        if self._beside is not None and not self._bends:
+        if self._improving.beside is not None and not self._bends:
             value = self._position.value
             if value < self._value:
                 self._value, self._moved = value, self._turn.seconds
@@ -281,4 +273,4 @@ def _certain(bound: float) -> int:
     return round(bound) - lost
 
 
-__all__ = ["LARGE", "Others", "Whole"]
+__all__ = ["Whole"]

@@ -11,10 +11,11 @@ from rebalancer.engines import auto
 from rebalancer.engines.auto import AutoEngine
 from rebalancer.engines.base import Request, Status
 from rebalancer.engines.budget import Budget
-from rebalancer.engines.cpsat import engine
+from rebalancer.engines.cpsat import improving, position
 from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.engines.cpsat.encode import encode
 from rebalancer.engines.cpsat.engine import CpsatEngine
+from rebalancer.engines.cpsat.improving import Improving
 from rebalancer.engines.cpsat.position import Position
 from rebalancer.engines.cpsat.whole import Whole
 from rebalancer.engines.incumbent import Incumbent
@@ -28,12 +29,14 @@ def whole_of(model: Model, beside: Any, workers: int = 2) -> tuple[Incumbent, Wh
     search = Incumbent.of(model, Request(time_limit=60, workers=workers))
     assert search.best is not None
     encoding = encode(model, all_candidates(model), CellValues(model.problem, search.best))
-    position = Position(search, encoding, 0)
-    return search, Whole(position, search.budget, position.bound, True, None, beside)
+    first = Position(search, encoding, 0)
+    helped = Improving(first, parts=False)
+    helped.beside = beside
+    return search, Whole(first, search.budget, first.bound, True, helped)
 
 
 def test_what_is_proven_beside_neighbourhoods_is_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_SMALL", 0)
+    monkeypatch.setattr(position, "_SMALL", 0)
     beside: list[int] = []
     prove = Whole._prove_beside
 
@@ -84,7 +87,7 @@ def test_nobody_is_beside_where_runs_have_to_be_the_same_or_there_is_one_worker(
     def never(*_arguments: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(engine, "_SMALL", 0)
+    monkeypatch.setattr(position, "_SMALL", 0)
     monkeypatch.setattr(Whole, "_prove_beside", never)
     request = Request(time_limit=60, workers=workers, deterministic=deterministic)
     answer = CpsatEngine().solve(attracted(12, 3), request)
@@ -106,7 +109,7 @@ def test_auto_proves_in_a_moment_what_can_be(monkeypatch: pytest.MonkeyPatch) ->
     def never(*_arguments: Any, **_options: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(engine, "Neighbourhoods", never)
+    monkeypatch.setattr(improving, "Neighbourhoods", never)
     model = attracted(200, 10)
     request = Request(time_limit=300, workers=2)
     answer = AutoEngine().solve(model, request)

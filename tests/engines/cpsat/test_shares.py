@@ -76,8 +76,10 @@ def test_it_has_little_time_even_where_the_whole_has_no_limit(
         left.append(budget.remaining)
 
     monkeypatch.setattr(position, "bound_by_parts", noted)
+    monkeypatch.setattr(position, "_SMALL", 0)
     model = racks(1)
     budget = Budget(limit)
-    assert position.Position(Incumbent.of(model, Request()), encoded(model), 0).raised(budget, -5) == -5
+    asked = position.Position(Incumbent.of(model, Request()), encoded(model), 0)
+    assert asked.raised(budget) == asked.bound
     assert left
     assert max(left) <= min(20.0, 0.08 * (limit or 1_000.0))

@@ -1,0 +1,68 @@
+"""Who improves the answer while CP-SAT looks at the whole problem, and when each has its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from rebalancer.engines.budget import Budget
+from rebalancer.engines.cpsat.position import Position
+from rebalancer.engines.neighbourhood.search import Neighbourhoods
+
+#: Improve a search's answer until a budget is over.
+Others = Callable[[Budget], object]
+
+#: Share of the time in which the answer is improved part by part before the whole is tried, and where that has little
+#: hope.
+_SHARE, _LARGE_SHARE = 0.5, 0.8
+#: Parts without gain after which improving gives up, and the whole is tried.
+_PATIENCE = 40
+
+
+class Improving:
+    """Improves a position's answer, by parts or by whoever has found it: before the whole, beside it, where it stalls.
+
+    Parameters
+    ----------
+    position : Position
+    others : callable or None
+        Who has found the answer. What they have seeded goes to the whole at once, which needs its time for cuts; where
+        it stalls, it is their turn.
+    parts : bool
+        Whether to improve part by part.
+
+    Attributes
+    ----------
+    beside : callable or None
+        Who improves the answer with one of the workers while CP-SAT proves with the rest.
+    """
+
+    def __init__(self, position: Position, others: Others | None = None, parts: bool = True) -> None:
+        search = position.search
+        parts = parts and not position.small
+        seeded = others is not None and not (position.large or position.encoding.squares)
+        several = search.request.workers > 1 and not search.budget.deterministic
+        self._position, self._others = position, others
+        self._share = _LARGE_SHARE if position.large else _SHARE
+        self._parts = Neighbourhoods(search, search.request) if parts and not seeded else None
+        self.beside: Others | None = None
+        if parts and several and len(position.rows.key):
+            self.beside = partial(Neighbourhoods(search, search.request, workers=1).improve, position.number)
+
+    def before(self, budget: Budget, bound: int) -> None:
+        """Improve the answer before the whole is tried, unless it has the bound."""
+        if self._parts is not None:
+            self._by_parts(self._parts, budget.part(budget.remaining * self._share), bound)
+
+    def where_stalled(self, budget: Budget, bound: int) -> None:
+        """Improve it where CP-SAT finds nothing."""
+        if self._others is not None:
+            self._others(budget)
+        elif self._parts is not None:
+            self._by_parts(self._parts, budget, bound)
+
+    def _by_parts(self, parts: Neighbourhoods, budget: Budget, bound: int) -> None:
+        parts.improve(self._position.number, budget, bound, _PATIENCE)
+
+
+__all__ = ["Improving", "Others"]
