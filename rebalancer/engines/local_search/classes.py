@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.budget import STEP, Budget
-from rebalancer.engines.local_search.kernels.climb import descend, gains
+from rebalancer.engines.local_search.kernels.descent import descend, gains
 from rebalancer.engines.local_search.kernels.trail import T_PICKY
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from rebalancer.engines.local_search.atoms import Column, Special
 from rebalancer.engines.local_search.forms import FAR
 from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.layout import Flat
-from rebalancer.engines.local_search.kernels.propagate import build_trees
+from rebalancer.engines.local_search.kernels.settle import build_trees
 from rebalancer.model.evaluate import add_up
 from rebalancer.problem.numbers import IntArray
 

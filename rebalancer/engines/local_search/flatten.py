@@ -389,7 +389,7 @@ class Flattener:
     def at(self, assignment: NDArray[np.int32]) -> Flat:
         """Return the arrays of one searcher, standing at an assignment."""
         from rebalancer.engines.local_search.fill import fill_numbers, sparse_tally_at, tally_at
-        from rebalancer.engines.local_search.kernels.propagate import fill_hashes, link, settle
+        from rebalancer.engines.local_search.kernels.settle import fill_hashes, link, settle
 
         ready()
         problem, columns = self.model.problem, self._columns

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.kernels.climb import effects
 from rebalancer.engines.local_search.kernels.layout import N_LEANING, Flat
 from rebalancer.engines.local_search.kernels.trail import Trail
+from rebalancer.engines.local_search.kernels.walk import effects
 from rebalancer.problem.numbers import IntArray
 
 #: Random moves that tell how steep each goal is.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild
-from rebalancer.engines.local_search.kernels.climb import descend, swap_down
+from rebalancer.engines.local_search.kernels.descent import descend, swap_down
 
 if TYPE_CHECKING:
     from rebalancer.engines.local_search.searcher import Searcher

@@ -22,7 +22,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_WORDS,
     Flat,
 )
-from rebalancer.engines.local_search.kernels.propagate import settle
+from rebalancer.engines.local_search.kernels.settle import settle
 from rebalancer.problem.numbers import IntArray
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.budget import STEP, Budget
-from rebalancer.engines.local_search.kernels.climb import anneal, descend, swap_down
+from rebalancer.engines.local_search.kernels.descent import descend, swap_down
 from rebalancer.engines.local_search.kernels.layout import C_HIGH, C_LOW, C_WIDTH, N_BROKEN
 from rebalancer.engines.local_search.kernels.trail import M_NOW, T_LENGTH, T_POSITION, appraise
+from rebalancer.engines.local_search.kernels.walk import anneal
 
 if TYPE_CHECKING:
     from rebalancer.engines.local_search.searcher import Searcher

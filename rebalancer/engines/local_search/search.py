@@ -13,7 +13,7 @@ from rebalancer.engines.budget import STEP, Budget
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.classes import descend_in_classes
 from rebalancer.engines.local_search.greedy import SWEEPS, WIDTH, greedy
-from rebalancer.engines.local_search.kernels.climb import descend
+from rebalancer.engines.local_search.kernels.descent import descend
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.trail import M_BEST
 from rebalancer.engines.local_search.repair import repair

@@ -18,7 +18,7 @@ from rebalancer.engines.budget import STEP, Budget
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.goals import Goals
-from rebalancer.engines.local_search.kernels.climb import may_leave, move_teams, return_home, sample, sampled_share
+from rebalancer.engines.local_search.kernels.descent import move_teams, return_home
 from rebalancer.engines.local_search.kernels.heat import heat
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.kernels.slopes import compute
@@ -41,6 +41,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     new_trail,
     restart,
 )
+from rebalancer.engines.local_search.kernels.walk import may_leave, sample, sampled_share
 from rebalancer.engines.local_search.limits import Limits
 from rebalancer.engines.local_search.pace import Pace
 from rebalancer.model import Model

@@ -12,7 +12,6 @@ import numpy as np
 from rebalancer.engines.budget import STEP, Budget
 from rebalancer.engines.local_search.greedy import greedy
 from rebalancer.engines.local_search.kernels.chains import chase_down, oust
-from rebalancer.engines.local_search.kernels.climb import anneal, sample
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.trail import (
     M_BEST,
@@ -24,6 +23,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     appraise,
     restart,
 )
+from rebalancer.engines.local_search.kernels.walk import anneal, sample
 from rebalancer.engines.local_search.pace import Pace
 
 if TYPE_CHECKING:

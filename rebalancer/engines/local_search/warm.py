@@ -73,7 +73,7 @@ def warm(on_kernel: Callable[[str], None] | None = None) -> None:
 def _runs() -> dict[str, Callable[[], object]]:
     """Return what runs each kernel with arguments of the types that searches use."""
     from rebalancer.engines.local_search.flatten import Flattener
-    from rebalancer.engines.local_search.kernels import chains, climb, heat, propagate, slopes, trail
+    from rebalancer.engines.local_search.kernels import chains, descent, heat, settle, slopes, trail, walk
 
     model = _tiny()
     flat = Flattener(model).at(model.problem.initial)
@@ -81,29 +81,29 @@ def _runs() -> dict[str, Callable[[], object]]:
     order = np.zeros(1, np.int32)
     indices, amounts = np.zeros(0, np.int64), np.zeros(0, np.int64)
     return {
-        "fill_hashes": lambda: propagate.fill_hashes(flat, 0, indices, indices, amounts),
-        "build_trees": lambda: propagate.build_trees(flat.numbers, flat.spots, True),
-        "link": lambda: propagate.link(flat),
-        "settle": lambda: propagate.settle(flat),
+        "fill_hashes": lambda: settle.fill_hashes(flat, 0, indices, indices, amounts),
+        "build_trees": lambda: settle.build_trees(flat.numbers, flat.spots, True),
+        "link": lambda: settle.link(flat),
+        "settle": lambda: settle.settle(flat),
         "compute": lambda: slopes.compute(flat, np.ones(model.positions)),
-        "may_leave": lambda: climb.may_leave(flat, own, 1),
+        "may_leave": lambda: walk.may_leave(flat, own, 1),
         "appraise": lambda: trail.appraise(flat, own),
         "restart": lambda: trail.restart(flat, own),
         "heat": lambda: heat.heat(flat, np.zeros(2), np.zeros(2)),
-        "move_teams": lambda: climb.move_teams(flat, own, np.zeros(2, np.int64), order, 0, 1, 0.0),
-        "gains": lambda: climb.gains(flat, own, np.ones(3, np.bool_), np.zeros(2)),
-        "descend": lambda: climb.descend(flat, own, order, 0, 0, 1, 1.0),
-        "swap_down": lambda: climb.swap_down(flat, own, order, 0, 0, 1, 1.0),
+        "move_teams": lambda: descent.move_teams(flat, own, np.zeros(2, np.int64), order, 0, 1, 0.0),
+        "gains": lambda: descent.gains(flat, own, np.ones(3, np.bool_), np.zeros(2)),
+        "descend": lambda: descent.descend(flat, own, order, 0, 0, 1, 1.0),
+        "swap_down": lambda: descent.swap_down(flat, own, order, 0, 0, 1, 1.0),
         "oust": lambda: chains.oust(flat, own, order, 0, 0, 1, 1.0),
         "chase_down": lambda: chains.chase_down(flat, own, order, 0, 0, 1, 1.0),
         "rebuild": lambda: chains.rebuild(flat, own, order, 0, 0, 4, 1.0),
-        "return_home": lambda: climb.return_home(flat, own, 0, 0, 0.0),
-        "effects": lambda: climb.effects(flat, own, np.zeros(1, np.int64), np.zeros((0, 1))),
-        "sample": lambda: climb.sample(flat, own, np.zeros(0)),
-        "sampled_share": lambda: climb.sampled_share(flat, own, 1),
+        "return_home": lambda: descent.return_home(flat, own, 0, 0, 0.0),
+        "effects": lambda: walk.effects(flat, own, np.zeros(1, np.int64), np.zeros((0, 1))),
+        "sample": lambda: walk.sample(flat, own, np.zeros(0)),
+        "sampled_share": lambda: walk.sampled_share(flat, own, 1),
         "best_place": lambda: trail.best_place(flat, own, np.empty_like(flat.place)),
         "follow": lambda: trail.follow(flat, flat.place.copy()),
-        "anneal": lambda: climb.anneal(flat, own, 1, 1.0, 1.0, 0.5, 0.1, 0.1),
+        "anneal": lambda: walk.anneal(flat, own, 1, 1.0, 1.0, 0.5, 0.1, 0.1),
     }
 
 

@@ -10,7 +10,7 @@ from rebalancer import AssignmentAffinitiesSpec, CapacitySpec, Rebalancer
 from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild
-from rebalancer.engines.local_search.kernels.climb import descend, swap_down
+from rebalancer.engines.local_search.kernels.descent import descend, swap_down
 from rebalancer.engines.local_search.kernels.trail import T_LENGTH, T_ROOM
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.model import Model

@@ -12,7 +12,7 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.classes import descend_in_classes
-from rebalancer.engines.local_search.kernels.climb import gains
+from rebalancer.engines.local_search.kernels.descent import gains
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.lanes import lanes_fill
 from rebalancer.engines.local_search.kernels.propagate import move, objective

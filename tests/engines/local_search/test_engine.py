@@ -18,8 +18,8 @@ from rebalancer.engines.base import Progress, Request, Status
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search import forms
 from rebalancer.engines.local_search.engine import LocalSearchEngine
-from rebalancer.engines.local_search.kernels.climb import anneal
 from rebalancer.engines.local_search.kernels.trail import T_BEST, T_KEPT, T_LENGTH
+from rebalancer.engines.local_search.kernels.walk import anneal
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.model import Model
 from rebalancer.problem.errors import InputError

@@ -13,12 +13,12 @@ from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search import walking
 from rebalancer.engines.local_search.goals import Goals
 from rebalancer.engines.local_search.greedy import greedy
-from rebalancer.engines.local_search.kernels.climb import effects
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import C_VALUES, N_LEANING
 from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.engines.local_search.kernels.slopes import compute
 from rebalancer.engines.local_search.kernels.trail import M_NOW, T_BLIND, T_GUESSES, T_HITS, appraise
+from rebalancer.engines.local_search.kernels.walk import effects
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.engines.local_search.walks import Walk, Walks
 from rebalancer.model import Model

@@ -19,10 +19,11 @@ from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search import flatten
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild
-from rebalancer.engines.local_search.kernels.climb import anneal, descend, move_teams, return_home, swap_down
+from rebalancer.engines.local_search.kernels.descent import descend, move_teams, return_home, swap_down
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Flat
 from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.engines.local_search.kernels.trail import T_KEPT, T_LENGTH, T_TRIED
+from rebalancer.engines.local_search.kernels.walk import anneal
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.model import Model
 from rebalancer.specs.registry import BUILT_IN

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rebalancer.engines.local_search.kernels.cell import beyond, record, staged
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import (
@@ -24,7 +25,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_COLUMNS,
     Z_CONTAINERS,
 )
-from rebalancer.engines.local_search.kernels.propagate import beyond, record, staged
 from rebalancer.engines.local_search.kernels.slopes import price
 
 

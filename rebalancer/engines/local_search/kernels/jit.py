@@ -57,7 +57,7 @@ def apart(result: Any, *arguments: Any) -> Callable[[_F], _F]:
 
 def names_apart() -> tuple[str, ...]:
     """Return the names of what is compiled apart, in order."""
-    from rebalancer.engines.local_search.kernels import climb  # noqa: F401 - it imports all that is called
+    from rebalancer.engines.local_search.kernels import scan  # noqa: F401 - it imports all that is called
 
     return tuple(function.__name__ for function, _ in _apart.values())
 
@@ -70,7 +70,7 @@ def ready(on_function: Callable[[str], None] | None = None) -> None:
     on_function : callable, optional
         Is told each of `names_apart` when it is ready.
     """
-    from rebalancer.engines.local_search.kernels import climb  # noqa: F401 - it imports all that is called
+    from rebalancer.engines.local_search.kernels import scan  # noqa: F401 - it imports all that is called
 
     with _lock:
         for symbol, (function, types_of_it) in _apart.items():

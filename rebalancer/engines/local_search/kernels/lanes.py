@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rebalancer.engines.local_search.kernels.cell import record
 from rebalancer.engines.local_search.kernels.jit import kernel, sums
 from rebalancer.engines.local_search.kernels.layout import (
     C_HIGH,
@@ -41,7 +42,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_LANES,
     Z_OBJECTS,
 )
-from rebalancer.engines.local_search.kernels.propagate import record
 
 #: What a forbidden move costs.
 FORBIDDEN = 1e300

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rebalancer.engines.local_search.kernels.cell import beyond, record, staged, value, weight
 from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, NOTHING, apart, kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, lanes_cost, lanes_forbid
 from rebalancer.engines.local_search.kernels.layout import (
@@ -35,7 +36,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_LANES,
     Z_OBJECTS,
 )
-from rebalancer.engines.local_search.kernels.propagate import beyond, record, staged, value, weight
 from rebalancer.engines.local_search.kernels.slopes import price
 from rebalancer.engines.local_search.kernels.trail import TRAIL
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rebalancer.engines.local_search.kernels.cell import beyond, coefficient, record, target_cell
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.lanes import fill_lanes, note_scarce
 from rebalancer.engines.local_search.kernels.layout import (
@@ -76,7 +77,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_SINGLES,
     Z_VALUES,
 )
-from rebalancer.engines.local_search.kernels.propagate import beyond, coefficient, record, target_cell
 
 
 @kernel

@@ -1,0 +1,104 @@
+"""Setting a searcher up: what can be counted once all cells are filled in, and what changes then keep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rebalancer.engines.local_search.kernels.cell import beyond, increase, record, staged, value
+from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.layout import (
+    C_GROUPS,
+    C_HASH,
+    C_HIGH,
+    C_ITEMS,
+    C_LOW,
+    C_PIECE,
+    C_PIECE_END,
+    C_RISING,
+    C_VALUES,
+    C_WIDTH,
+    N_BROKEN,
+    P_WIDTH,
+    Z_COLUMNS,
+    Z_OBJECTS,
+)
+
+
+@kernel
+def fill_hashes(f: Any, k: int, group: Any, item: Any, amount: Any) -> None:
+    """Enter values into the hash rows of a column."""
+    for i in range(len(group)):
+        if amount[i]:
+            increase(f, k, group[i], item[i], amount[i])
+
+
+@kernel
+def build_trees(numbers: Any, start: Any, largest: bool) -> None:
+    """Play all tournaments whose leaves are filled in."""
+    for t in range(len(start) - 1):
+        for i in range((start[t + 1] - start[t]) // 2 - 1, 0, -1):
+            a, b = numbers[start[t] + 2 * i], numbers[start[t] + 2 * i + 1]
+            numbers[start[t] + i] = max(a, b) if largest else min(a, b)
+
+
+@kernel
+def link(f: Any) -> None:
+    """Chain the objects of each container."""
+    for o in range(f.sizes[Z_OBJECTS] - 1, -1, -1):
+        c = f.place[o]
+        head = f.first[c]
+        f.first[c], f.after[o], f.before[o] = o, head, -1 - c
+        if head >= 0:
+            f.before[head] = o
+        f.load[c] += 1
+
+
+@kernel
+def settle(f: Any) -> None:
+    """Count what is beyond its bounds, and what costs something."""
+    for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH, C_WIDTH):
+        f.paid[k] = _paid(f, k) if f.columns[k + C_RISING] else 0
+    f.counts[N_BROKEN] = 0
+    for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH, C_WIDTH):
+        f.broken[k] = 0
+        if f.columns[k + C_HIGH] < 0 and f.columns[k + C_LOW] < 0:
+            continue
+        items, base = f.columns[k + C_ITEMS], f.columns[k + C_VALUES]
+        if base >= 0 or f.columns[k + C_LOW] >= 0:
+            for g in range(f.columns[k + C_GROUPS]):
+                for s in range(items):
+                    far = beyond(f, k, record(f, k, g, s), value(f, k, g, s))
+                    if far:
+                        f.broken[k] += far
+                        f.counts[N_BROKEN] += 1
+            continue
+        for g in range(f.columns[k + C_GROUPS]):  # cells that hold nothing are within an upper bound, or always beyond
+            h = f.columns[k + C_HASH] + g
+            start, size = f.hash_rows[h], f.hash_rows[h + 1] - f.hash_rows[h]
+            for i in range(size):
+                s = i if size == items else f.hash_key[start + i]
+                if s >= 0:
+                    far = beyond(f, k, record(f, k, g, s), f.hash_value[start + i])
+                    if far:
+                        f.broken[k] += far
+                        f.counts[N_BROKEN] += 1
+
+
+@kernel
+def _paid(f: Any, k: int) -> int:
+    """Return how many cells that hold something have a piece that is not 0."""
+    paid, items, base = 0, f.columns[k + C_ITEMS], f.columns[k + C_VALUES]
+    for g in range(f.columns[k + C_GROUPS]):
+        h = 0 if base >= 0 else f.columns[k + C_HASH] + g
+        start = base + g * items if base >= 0 else f.hash_rows[h]
+        size = items if base >= 0 else f.hash_rows[h + 1] - start
+        for i in range(size):
+            s = i if size == items else f.hash_key[start + i]
+            if s < 0:
+                continue
+            x, rec = f.values[start + i] if base >= 0 else f.hash_value[start + i], record(f, k, g, s)
+            for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
+                if x and staged(f, p, rec, x):
+                    paid += 1
+                    break
+    return paid
