@@ -151,7 +151,7 @@ def _number(value: float | None) -> str:
 
 
 def _score(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+    return "-" if value is None else f"{round(value, 2) + 0.0:.2f}"  # 0.00, not -0.00
 
 
 def main() -> None:

@@ -113,7 +113,7 @@ class Whole:
         self._known, self._stale = self._position.value, False
         beside = self._improving.beside
         outcome = self._prove(self._turn, search.request) if beside is None else self._prove_beside(beside)
-        self._budget.tick(max(1, round(self._turn.worked / DETERMINISTIC_SECOND / _ROUND)))
+        _count(self._turn, self._budget)
         return outcome
 
     def _prove(self, turn: Budget, request: Request) -> Outcome:
@@ -183,7 +183,7 @@ class Whole:
             position.aim(self.bound, ceiling)
             question = budget.part(seconds)
             outcome = solve(bulk, request, question, None, None, None, **_rounds(question))
-            budget.tick(max(1, round(question.worked / DETERMINISTIC_SECOND / _ROUND)))
+            _count(question, budget)
             position.take(outcome)
             if outcome.status == "INFEASIBLE":
                 # believed only if said twice, in two ways: CP-SAT has been seen to say so falsely
@@ -265,6 +265,11 @@ def _rounds(turn: Budget) -> dict[str, float]:
         return {}
     left = turn.remaining / DETERMINISTIC_SECOND if turn.deterministic else np.inf
     return {"max_deterministic_time": float(max(_ROUND, min(turn.ticks_left * _ROUND, left)))}
+
+
+def _count(turn: Budget, budget: Budget) -> None:
+    """Count the rounds that a turn took."""
+    budget.tick(max(1, round(turn.worked / DETERMINISTIC_SECOND / _ROUND)))
 
 
 def _certain(bound: float) -> int:
