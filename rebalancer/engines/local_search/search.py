@@ -93,7 +93,7 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         if kind.levelled:
             levelled(searcher, position, budget, part, kind.multiple, mix)
         elif kind.relaxed:
-            relaxed(searcher, budget, part, kind.multiple, mix)
+            relaxed(searcher, budget, part, kind.multiple, mix, kind.afresh and not position)
         else:
             walk(searcher, part, kind.multiple, mix)
         walks.learn(kind, searcher.merit)

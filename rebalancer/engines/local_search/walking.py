@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rebalancer.engines.budget import STEP, Budget
-from rebalancer.engines.local_search.greedy import greedy
+from rebalancer.engines.local_search.greedy import WIDTH, greedy
 from rebalancer.engines.local_search.kernels.chains import chase_down, oust
+from rebalancer.engines.local_search.kernels.descent import descend
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.trail import (
     M_BEST,
@@ -21,6 +22,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     T_POSITION,
     T_RELAXED,
     appraise,
+    follow,
     restart,
 )
 from rebalancer.engines.local_search.kernels.walk import anneal, sample
@@ -127,14 +129,24 @@ def levelled(
         searcher.best_merit = searcher.trail.merits[M_BEST] = merit
 
 
-def relaxed(searcher: Searcher, budget: Budget, part: Budget, multiple: float, mix: tuple[float, float, float]) -> None:
+def relaxed(
+    searcher: Searcher,
+    budget: Budget,
+    part: Budget,
+    multiple: float,
+    mix: tuple[float, float, float],
+    afresh: bool = False,
+) -> None:
     """Walk with limits that are wider at first, and narrow down to what they are; mend what is then beyond them.
 
-    The walk takes a part of the budget, and leaves some of it for mending.
+    The walk takes a part of the budget, and leaves some of it for mending. Where it starts ``afresh`` it goes back to
+    the initial assignment, and descends from there.
     """
     searcher.harvest()
     searcher.trail.numbers[T_LENGTH] = searcher.trail.numbers[T_BEST] = 0
     searcher.trail.numbers[T_RELAXED] = 1
+    if afresh:
+        _begin_afresh(searcher, part)
 
     def narrow(done: float, typical: float) -> None:
         searcher.limits.widen(searcher.flat, _WIDER * max(0.0, 1 - done / _NARROW))
@@ -156,6 +168,21 @@ def relaxed(searcher: Searcher, budget: Budget, part: Budget, multiple: float, m
     if (*searcher.trail.marks[:position], searcher.merit) < known:
         restart(searcher.flat, searcher.trail)
         searcher.hand_over()
+
+
+def _begin_afresh(searcher: Searcher, budget: Budget) -> None:
+    """Descend from the initial assignment, if that holds every bound.
+
+    The better things fit where a walk starts, the less of what is large finds a place elsewhere while that is hot.
+    """
+    here = searcher.flat.place.copy()
+    follow(searcher.flat, searcher.flat.home)
+    if searcher.flat.counts[N_BROKEN]:
+        follow(searcher.flat, here)
+        return
+    appraise(searcher.flat, searcher.trail)
+    searcher.sweep(descend, budget, WIDTH)
+    searcher.trail.numbers[T_LENGTH] = 0
 
 
 def _mend(searcher: Searcher, budget: Budget, typical: float, mix: tuple[float, float, float]) -> None:

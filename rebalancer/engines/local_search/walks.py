@@ -11,12 +11,25 @@ _SHORT, _LONGER = 0.025, 0.08
 
 @dataclass(frozen=True)
 class Walk:
-    """One walk: how hot it starts, its share of the time, and whether limits are relaxed or goals levelled at first."""
+    """One walk.
+
+    Parameters
+    ----------
+    multiple : float
+        How hot it starts.
+    share : float
+        Its share of the time.
+    relaxed, levelled : bool
+        Whether limits are relaxed, or goals levelled, at first.
+    afresh : bool
+        Whether it starts from the initial assignment again, and not from the best answer.
+    """
 
     multiple: float
     share: float
     relaxed: bool = False
     levelled: bool = False
+    afresh: bool = False
 
 
 #: Where limits forbid most moves, a relaxed walk finds what others do not, and takes nearly all of the time. It is the
@@ -51,7 +64,8 @@ class Walks:
     steps : float
         How many steps there is time for with each object.
     daring : bool
-        Whether to relax bounds even where there are few.
+        Whether to relax bounds even where there are few steps. Who is not starts afresh where there are plenty: what is
+        better to start from differs between problems.
     """
 
     crowded: bool
@@ -69,7 +83,7 @@ class Walks:
         self._levelling = levels and not self.crowded
         if self._relaxing and levels and _AT_MOST * self.steps >= _TRIAL:
             share = _TRIAL / self.steps
-            self._trials = (_thorough(_TRIAL, share), Walk(_MILD, share, levelled=True))
+            self._trials = (_thorough(_TRIAL, share, not self.daring), Walk(_MILD, share, levelled=True))
 
     def next(self, left: float = 1.0) -> Walk:
         """Return the next walk, for at most the share of the time that is left."""
@@ -81,7 +95,7 @@ class Walks:
             relaxed, levelled = (self.ends[walk.multiple] for walk in self._trials)
             self._relaxing, self._levelling = relaxed <= levelled, relaxed > levelled
         if self._relaxing:
-            return _AFTERWARDS[number % 2 - 1] if number else _thorough(self.steps, _THOROUGH.share)
+            return _AFTERWARDS[number % 2 - 1] if number else _thorough(self.steps, _THOROUGH.share, not self.daring)
         if self._levelling:
             share = min(max(_FIRST, _FEWEST / self.steps) * 2 ** min(number, 3), _MOST * left)
             return Walk(_MILD, share, levelled=True) if share * self.steps >= _FEWEST else Walk(_COLD, left)
@@ -102,9 +116,10 @@ class Walks:
         self.ends[walk.multiple] = end
 
 
-def _thorough(steps: float, share: float) -> Walk:
-    """Return a relaxed walk of so many steps for each object."""
-    return replace(_THOROUGH, multiple=_THOROUGH.multiple * min(1.0, steps / _PLENTY), share=share)
+def _thorough(steps: float, share: float, afresh: bool) -> Walk:
+    """Return a relaxed walk of so many steps for each object; with fewer than plenty it does not find back afresh."""
+    multiple = _THOROUGH.multiple * min(1.0, steps / _PLENTY)
+    return replace(_THOROUGH, multiple=multiple, share=share, afresh=afresh and steps >= _PLENTY)
 
 
 __all__ = ["Walk", "Walks"]
