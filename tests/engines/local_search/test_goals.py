@@ -177,6 +177,15 @@ def test_where_limits_forbid_most_moves_the_first_walk_relaxes_them() -> None:
         assert hurried.next(0.2) == Walk(0.4, 0.2)  # four times as hot as the best of the short ones, at 0.1
 
 
+def test_one_of_two_searchers_starts_afresh_where_there_are_steps_for_it() -> None:
+    assert Walks(True, False, 4_000, daring=False).next().afresh
+    assert not Walks(True, False, 4_000, daring=True).next().afresh
+    hurried = Walks(True, False, 3_999, daring=False)
+    assert hurried.next().relaxed
+    assert not Walks(True, False, 3_999, daring=False).next().afresh
+    assert not any(hurried.next().afresh for _ in range(4)), "later walks improve what there is"
+
+
 def test_where_there_is_time_one_walk_of_each_kind_decides() -> None:
     for relaxed, levelled in ((1.0, 2.0), (2.0, 1.0), (float("inf"), 1.0)):
         walks = Walks(True, True, 100_000)

@@ -17,6 +17,7 @@ from rebalancer.engines.local_search.kernels.propagate import move
 from rebalancer.engines.local_search.kernels.trail import T_LENGTH, T_RELAXED, appraise
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.model import Model
+from tests.engines.worlds import attracted
 
 
 def guests() -> Model:
@@ -61,6 +62,43 @@ def test_who_pushes_only_as_far_as_it_gains() -> None:
     oust(searcher.flat, searcher.trail, searcher.overfull(), 0, 1, 50, 1e9)
     assert searcher.flat.place.tolist() == before.tolist()
     assert searcher.trail.numbers[T_LENGTH] == 0
+
+
+def began(monkeypatch: pytest.MonkeyPatch, searcher: Searcher) -> list[Any]:
+    """Have a searcher begin a relaxed walk afresh that makes no step; return where it descended from."""
+    stood: list[Any] = []
+    monkeypatch.setattr(Searcher, "sweep", lambda self, *_: stood.append(self.flat.place.tolist()))
+    budget = searcher.incumbent.budget
+    walking.relaxed(searcher, budget, budget.part(0.0), 1.0, walking.MIXES[0], afresh=True)
+    return stood
+
+
+def test_afresh_is_from_the_start_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = attracted()
+    searcher = Searcher(model, Incumbent.of(model, Request(time_limit=60.0)), 3)
+    searcher.turn_to(0)
+    move(searcher.flat, 0, 5)
+    searcher.start_here()
+    best, merit = searcher.flat.place.tolist(), searcher.merit
+    assert best != searcher.flat.home.tolist()
+    assert began(monkeypatch, searcher) == [searcher.flat.home.tolist()]
+    searcher.rest()
+    assert (searcher.flat.place.tolist(), searcher.merit) == (best, merit)
+
+
+def test_a_start_that_breaks_limits_is_none_to_go_back_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a", "b"], "h1": []})
+    solver.add_object_dimension("cpu", {"a": 3, "b": 3})
+    solver.add_container_dimension("cpu", {"h0": 4, "h1": 4})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu"), policy="HARD")
+    incumbent = Incumbent.of(solver.model, Request(time_limit=60.0))
+    assert incumbent.found is None
+    incumbent.offer(np.array([0, 1], np.int32))
+    searcher = Searcher(solver.model, incumbent, 3)
+    searcher.turn_to(0)
+    assert began(monkeypatch, searcher) == []
+    assert searcher.flat.place.tolist() == [0, 1]
 
 
 def test_a_log_that_is_full_is_no_fast_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
