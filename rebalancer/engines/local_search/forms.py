@@ -88,6 +88,7 @@ class Forms:
         for hard in self.model.hard:
             self._bound(hard.cells, hard.bound)
         for position in self.model.tuple_positions:
+            self._goals(position.objective)
             self.objectives.append(self._write(position.objective, self.form(position.objective)))
         self._prune()
 
@@ -118,6 +119,14 @@ class Forms:
             assert isinstance(column.start, Map)
             return linear_form(at, column.start)
         return evaluate_cells(at, column.start).integers
+
+    def _goals(self, objective: Cells) -> None:
+        """Give what an objective adds up columns of its own, so that each goal can weigh less for a while."""
+        if isinstance(objective, Map) and len(objective.terms) > 1:
+            for goal in objective.inputs:
+                form, single = self.form(goal), goal.groups == goal.items == 1
+                if single and any(a.column.members or a.column.groups * a.column.items > 1 for a in form.atoms):
+                    self._known[goal.index] = plain_form(self._write(goal, form))
 
     # -- cells as forms ---------------------------------------------------------------------------------------------
 

@@ -88,6 +88,7 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         if budget.over or searcher.enough(position):
             break
         searcher.join()
+        walks.notice(searcher.goals().differ)
         kind = walks.next(min(1.0, budget.remaining / whole))
         part, mix = budget.part(kind.share * whole), MIXES[turn % len(MIXES)]
         if kind.levelled:

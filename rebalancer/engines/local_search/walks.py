@@ -75,6 +75,7 @@ class Walks:
     ends: dict[float, float] = field(default_factory=dict)
     number: int = 0
     _first: float = 0.0
+    _levelled: int = 0
     _trials: tuple[Walk, ...] = ()
 
     def __post_init__(self) -> None:
@@ -84,6 +85,10 @@ class Walks:
         if self._relaxing and levels and _AT_MOST * self.steps >= _TRIAL:
             share = _TRIAL / self.steps
             self._trials = (_thorough(_TRIAL, share, not self.daring), Walk(_MILD, share, levelled=True))
+
+    def notice(self, uneven: bool) -> None:
+        """Level goals from now on if they differ, as they do once most of a steep one is gone."""
+        self._levelling |= uneven and not self.crowded and self.steps * _MOST > _FEWEST
 
     def next(self, left: float = 1.0) -> Walk:
         """Return the next walk, for at most the share of the time that is left."""
@@ -97,7 +102,8 @@ class Walks:
         if self._relaxing:
             return _AFTERWARDS[number % 2 - 1] if number else _thorough(self.steps, _THOROUGH.share, not self.daring)
         if self._levelling:
-            share = min(max(_FIRST, _FEWEST / self.steps) * 2 ** min(number, 3), _MOST * left)
+            share = min(max(_FIRST, _FEWEST / self.steps) * 2 ** min(self._levelled, 3), _MOST * left)
+            self._levelled += 1
             return Walk(_MILD, share, levelled=True) if share * self.steps >= _FEWEST else Walk(_COLD, left)
         at = number - len(_HEATS)
         if at < 0:

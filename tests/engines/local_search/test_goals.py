@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from rebalancer import CapacitySpec, MinimizeMovementSpec, Rebalancer
+from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, Rebalancer
 from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search import walking
@@ -79,8 +79,50 @@ def test_steepness_is_what_typical_moves_cost() -> None:
     table = np.array(changes)
     typical = table.sum(axis=0) / (table > 0).sum(axis=0)
     assert goals.steepness == pytest.approx(typical, rel=0.25)
-    assert goals.mildest == goals.steepness.min()
-    assert goals.differ == (typical.max() > 3 * typical.min())
+    assert goals.share[2] == 0, "nothing has moved yet"
+    assert goals.mildest == goals.steepness[:2].min()
+    assert not goals.differ, "cpu and memory are about as steep"
+
+
+def test_what_is_nearly_nothing_is_no_measure_for_other_goals() -> None:
+    columns, worth, steepness = np.array([0, 24]), np.array([1.0, 2.0]), np.array([1000.0, 1.0])
+    for small, mildest in ((0.2, 1.0), (0.001, 1000.0)):
+        goals = Goals(columns, worth, steepness, np.array([1 - small, small]))
+        assert (goals.mildest, goals.differ) == (mildest, mildest == 1.0)
+    assert not Goals(columns, worth, steepness, np.zeros(2)).differ, "where nothing is open nothing is levelled"
+    assert not Goals(columns, worth, steepness * [0.005, 1], np.array([0.5, 0.5])).differ, "five times as steep"
+
+
+def test_goals_that_need_no_rounding_can_be_levelled_too() -> None:
+    """Equal hosts and whole weights: the objective is one sum over all cells, but its goals are still told apart."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({f"h{at}": [f"t{n}" for n in range(40) if n % 7 % 4 == at] for at in range(4)})
+    solver.add_object_dimension("cpu", {f"t{n}": 1 + n * 37 % 50 for n in range(40)})
+    solver.add_container_dimension("cpu", {f"h{at}": 1_000 for at in range(4)})
+    solver.add_goal(BalanceSpec(scope="host", dimension="cpu"))
+    solver.add_goal(MinimizeMovementSpec(scope="host"))
+    searcher = searcher_of(solver.model)
+    greedy(searcher, 0, searcher.incumbent.budget.part(0.2))
+    goals = searcher.goals()
+    moved = int((searcher.flat.place != searcher.flat.home).sum())
+    value = read(searcher, goals) * goals.worth
+    assert (value.sum(), len(value)) == (pytest.approx(objective(searcher.flat, 0)[1]), 2)
+    assert moved * goals.mildest == pytest.approx(value[1]), "the mildest is a move, which is the same for all"
+    assert goals.differ
+
+
+def test_goals_are_levelled_once_the_steep_ones_are_nearly_gone() -> None:
+    walks = Walks(crowded=False, uneven=False, steps=10_000)
+    assert not walks.next().levelled
+    walks.notice(False)
+    assert not walks.next().levelled
+    walks.notice(True)
+    assert [walks.next().share for _ in range(2)] == [0.05, 0.1]
+    walks.notice(False)
+    assert walks.next().levelled, "else it would go back and forth"
+    for other in (Walks(False, False, 50), Walks(True, False, 10_000)):
+        other.notice(True)
+        assert not other.next().levelled
 
 
 @pytest.mark.parametrize("share", [1.0, 0.4])
@@ -90,7 +132,7 @@ def test_what_leans_is_ranked_and_judged_alike(share: float) -> None:
     goals = searcher.goals()
     goals.level(flat, share)
     factors = 1 + flat.lean[goals.columns] / goals.worth
-    expected = np.where(goals.steepness > 0, (goals.mildest / np.maximum(goals.steepness, 1e-9)) ** share, 1.0)
+    expected = np.minimum(1.0, (goals.mildest / goals.steepness) ** share)  # what is milder stays as it is
     assert factors == pytest.approx(expected)
     worth = trail.worth.copy()
     rng = np.random.default_rng(2)
