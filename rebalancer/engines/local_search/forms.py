@@ -123,7 +123,7 @@ class Forms:
     def _goals(self, objective: Cells) -> None:
         """Give what an objective adds up columns of its own, so that each goal can weigh less for a while."""
         if isinstance(objective, Map) and len(objective.terms) > 1:
-            for goal in reversed(objective.inputs):
+            for goal in reversed(objective.inputs):  # the order of `form`
                 form, single = self.form(goal), goal.groups == goal.items == 1
                 if single and any(a.column.members or a.column.groups * a.column.items > 1 for a in form.atoms):
                     self._known[goal.index] = plain_form(self._write(goal, form))

@@ -79,7 +79,7 @@ class Walks:
     _trials: tuple[Walk, ...] = ()
 
     def __post_init__(self) -> None:
-        levels = self.uneven and self.steps * _MOST > _FEWEST
+        levels = self._levels(self.uneven)
         self._relaxing = self.crowded and self.steps > (_BARELY if self.daring else _MANY)
         self._levelling = levels and not self.crowded
         if self._relaxing and levels and _AT_MOST * self.steps >= _TRIAL:
@@ -88,7 +88,10 @@ class Walks:
 
     def notice(self, uneven: bool) -> None:
         """Level goals from now on if they differ, as they do once most of a steep one is gone."""
-        self._levelling |= uneven and not self.crowded and self.steps * _MOST > _FEWEST
+        self._levelling |= self._levels(uneven) and not self.crowded
+
+    def _levels(self, uneven: bool) -> bool:
+        return uneven and self.steps * _MOST > _FEWEST
 
     def next(self, left: float = 1.0) -> Walk:
         """Return the next walk, for at most the share of the time that is left."""
