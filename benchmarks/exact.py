@@ -1,11 +1,14 @@
 """How far small fleets are proven, and when: CP-SAT alone and seeded by local search, beside HiGHS on a plain MIP.
 
-    python benchmarks/exact.py --data FOLDER [--sizes 50x5,200x10,500x20,1000x50,5000x100] [--seeds 1]
-        [--at 10s,30s,60s] [--methods auto,cpsat,seeded,highs] [--seeding 5s] [--workers 2] [--write]
+    python benchmarks/exact.py --data FOLDER [--sizes 50x5,200x10,500x20,1000x50,5000x100] [--kinds fleet,one,two]
+        [--seeds 1] [--at 10s,30s,60s] [--methods auto,cpsat,seeded,highs] [--seeding 5s] [--workers 2] [--write]
 
-FOLDER holds `generate.py`. ``seeded`` searches for `--seeding` with local search and hands its answer to CP-SAT; that
-time counts. HiGHS cannot be watched, so it has a run for each of the times; the MIP is in `fleet_mip.py`. Where two
-methods prove different optima the benchmark fails. ``--write`` replaces `benchmarks/results/exact.md`.
+Fleets of the kind ``fleet`` are those of `generate.py` in FOLDER. Those of the kinds ``one`` and ``two`` are plain
+(`fleet.plain`): one resource or two in balance, and each move costs the same.
+
+``seeded`` searches for `--seeding` with local search and hands its answer to CP-SAT; that time counts. HiGHS cannot be
+watched, so it has a run for each of the times; the MIP is in `fleet_mip.py`. Where two methods prove different optima
+the benchmark fails. ``--write`` replaces `benchmarks/results/exact.md`.
 """
 
 from __future__ import annotations
@@ -14,11 +17,12 @@ import argparse
 import tempfile
 import time
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from fleet import Instance, generate, write_scenario
+from fleet import Goals, Instance, generate, plain, write_scenario
 from fleet_mip import formulate
 from harness import command, table
 from machine import facts
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
     from rebalancer.solution import Solution
 
 RESULT = Path(__file__).parent / "results" / "exact.md"
+
+#: What the fleets of each kind are to reach.
+KINDS = {"fleet": Goals(), "one": Goals(("cpu",), True, 1), "two": Goals(("cpu", "mem"), True, 1)}
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,17 @@ def fixable(instance: Instance) -> Instance:
     rank = np.arange(len(job)) - np.searchsorted(job, job)  # jobs are in the order of their objects
     _, cut = np.unique(job * len(job) + rank // hosts, return_inverse=True)
     return {**instance, "job": cut.astype(np.int64)}
+
+
+def draw(kind: str, objects: int, containers: int, seed: int, options: argparse.Namespace) -> Instance:
+    """Return an instance of a kind."""
+    if kind != "fleet":
+        return plain(objects, containers, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "instance.npz"
+        generate(options.data, objects, containers, seed, file)
+        with np.load(file) as arrays:
+            return fixable(dict(arrays))
 
 
 def run_ours(scenario: Path, method: str, times: list[float], options: argparse.Namespace) -> Course:
@@ -72,12 +90,12 @@ def run_ours(scenario: Path, method: str, times: list[float], options: argparse.
     return Course(known, found if solution.status.value == "OPTIMAL" else None, seconds, timeline.rounding)
 
 
-def run_highs(instance: Instance, times: list[float]) -> Course:
+def run_highs(instance: Instance, goals: Goals, times: list[float]) -> Course:
     """Solve the plain MIP, once for each time; building it counts as it does for ours."""
     known: list[tuple[float | None, float | None]] = []
     for moment in times:
         began = time.monotonic()
-        mip = formulate(instance)
+        mip = formulate(instance, goals)
         left = moment - (time.monotonic() - began)
         objective, bound, proven = mip.solve(max(1.0, left))
         known.append((objective, bound))
@@ -102,6 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with generate.py")
     parser.add_argument("--sizes", default="50x5,200x10,500x20,1000x50,5000x100")
+    parser.add_argument("--kinds", default="fleet")
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--at", default="10s,30s,60s")
     parser.add_argument("--methods", default="auto,cpsat,seeded,highs")
@@ -114,34 +133,40 @@ def main() -> None:
     times = [parse_duration(name) for name in names]
     if times != sorted(times) or options.seeding >= times[-1]:
         parser.error("--at: the times must rise, and the last be after --seeding")
-    header = ["size", "seed", "method", *(f"{what} at {name}" for name in names for what in ("objective", "gap"))]
+    if not set(options.kinds.split(",")) <= KINDS.keys():
+        parser.error(f"--kinds: of {', '.join(KINDS)}")
+    header = [
+        "size",
+        "kind",
+        "seed",
+        "method",
+        *(f"{what} at {name}" for name in names for what in ("objective", "gap")),
+    ]
     header.append("optimal after")
     print(table(header, []))
     rows = []
-    for size in options.sizes.split(","):
+    for size, kind, seed in product(
+        options.sizes.split(","), options.kinds.split(","), map(int, options.seeds.split(","))
+    ):
         objects, containers = map(int, size.replace("×", "x").split("x"))
-        for seed in map(int, options.seeds.split(",")):
-            with tempfile.TemporaryDirectory() as name:
-                folder = Path(name)
-                generate(options.data, objects, containers, seed, folder / "instance.npz")
-                with np.load(folder / "instance.npz") as arrays:
-                    instance = fixable(dict(arrays))
-                scenario = write_scenario(instance, folder)
-                optima: dict[str, float] = {}
-                slack = 1e-6
-                for method in options.methods.split(","):
-                    ours = method != "highs"
-                    course = run_ours(scenario, method, times, options) if ours else run_highs(instance, times)
-                    rows.append([f"{objects:,} × {containers:,}", str(seed), method, *row_of(course)])
-                    print(f"| {' | '.join(rows[-1])} |", flush=True)
-                    if course.optimum is not None:
-                        optima[method] = course.optimum
-                        slack = max(slack, course.rounding)
-            if optima and max(optima.values()) - min(optima.values()) > slack:
-                raise SystemExit(f"{size}, seed {seed}: different optima: {optima}")
+        instance, goals = draw(kind, objects, containers, seed, options), KINDS[kind]
+        optima: dict[str, float] = {}
+        slack = 1e-6
+        with tempfile.TemporaryDirectory() as folder:
+            scenario = write_scenario(instance, Path(folder), goals)
+            for method in options.methods.split(","):
+                ours = method != "highs"
+                course = run_ours(scenario, method, times, options) if ours else run_highs(instance, goals, times)
+                rows.append([f"{objects:,} × {containers:,}", kind, str(seed), method, *row_of(course)])
+                print(f"| {' | '.join(rows[-1])} |", flush=True)
+                if course.optimum is not None:
+                    optima[method] = course.optimum
+                    slack = max(slack, course.rounding)
+        if optima and max(optima.values()) - min(optima.values()) > slack:
+            raise SystemExit(f"{size}, {kind}, seed {seed}: different optima: {optima}")
     if options.write:
         stated = command(
-            "exact.py", options, ["data", "sizes", "seeds", "at", "methods", "seeding", "workers", "write"]
+            "exact.py", options, ["data", "sizes", "kinds", "seeds", "at", "methods", "seeding", "workers", "write"]
         )
         text = (
             f"# Proven gaps over time\n\n`{stated}`, {facts()}.\n\n"

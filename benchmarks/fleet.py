@@ -12,16 +12,20 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: Weight of minimize_movement, and what its magic scaling multiplies by.
-MOVEMENT = 10 * 0.001
+#: What the magic scaling of minimize_movement multiplies by.
+SCALING = 0.001
 
-#: The same model as the peer's driver states.
+#: The price of movement in the generator's fleets: `Goals.weight`, scaled.
+MOVEMENT = 10 * SCALING
+
+#: The same model as the peer's driver states, but for its goals.
 SCENARIO = """\
 object: obj
 container: host
@@ -34,14 +38,35 @@ constraints:
   - group_count: {scope: host, partition: job, limit: 1}
   - group_count: {scope: rack, partition: job, limit: 2}
 goals:
-  - balance: {scope: host, dimension: cpu}
-  - balance: {scope: host, dimension: mem}
-  - minimize_movement: {scope: host, dimension: cpu}
-    weight: 10
 """
 
 Instance: TypeAlias = dict[str, NDArray[np.int64]]
 Evaluate: TypeAlias = Callable[[Instance, NDArray[np.int64]], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What a fleet is to reach beside its limits; by default that of the peer's driver.
+
+    Parameters
+    ----------
+    balanced : tuple of str
+        Resources in balance.
+    counted : bool
+        Whether every move costs the same; else the cpu that arrives, over the host's capacity.
+    weight : int
+        That of movement; balance has 1.
+    """
+
+    balanced: tuple[str, ...] = ("cpu", "mem")
+    counted: bool = False
+    weight: int = 10
+
+    def yaml(self) -> str:
+        """Return the entries of a scenario's ``goals``."""
+        balance = "".join(f"  - balance: {{scope: host, dimension: {name}}}\n" for name in self.balanced)
+        what = "scope: host" if self.counted else "scope: host, dimension: cpu"
+        return f"{balance}  - minimize_movement: {{{what}}}\n    weight: {self.weight}\n"
 
 
 def generate(folder: Path, objects: int, containers: int, seed: int, out: Path) -> None:
@@ -58,7 +83,27 @@ def generate(folder: Path, objects: int, containers: int, seed: int, out: Path) 
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def write_scenario(instance: Instance, folder: Path) -> Path:
+def plain(objects: int, containers: int, seed: int) -> Instance:
+    """Draw an instance of the simplest kind: equal hosts, sizes of 1 to 100, jobs of five, 70 % full.
+
+    Hosts draw objects with probabilities of 0.3 to 1.7 times the mean.
+    """
+    draw = np.random.default_rng([seed, objects, containers])
+    sizes = {name: draw.integers(1, 101, objects) for name in ("cpu", "mem")}
+    heat = draw.uniform(0.3, 1.7, containers)
+    return {
+        **sizes,
+        **{
+            f"cap_{name}": np.full(containers, -(-size.sum() // (0.7 * containers)), np.int64)
+            for name, size in sizes.items()
+        },
+        "rack": np.arange(containers) % max(4, containers // 20),
+        "job": np.arange(objects) // 5,
+        "init": draw.choice(containers, objects, p=heat / heat.sum()),
+    }
+
+
+def write_scenario(instance: Instance, folder: Path, goals: Goals | None = None) -> Path:
     """Write an instance as a scenario and two Parquet tables; return the scenario's path."""
     import pandas as pd
 
@@ -75,7 +120,7 @@ def write_scenario(instance: Instance, folder: Path) -> Path:
     objects.to_parquet(folder / "objects.parquet", index=False)
     table.to_parquet(folder / "hosts.parquet", index=False)
     path = folder / "scenario.yaml"
-    path.write_text(SCENARIO, encoding="utf-8")
+    path.write_text(SCENARIO + (goals or Goals()).yaml(), encoding="utf-8")
     return path
 
 

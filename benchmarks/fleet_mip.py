@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 import numpy as np
-from fleet import MOVEMENT, Instance
+from fleet import SCALING, Goals, Instance
 from numpy.typing import NDArray
 
 INVALID_COST, INVALID_STATE = 100.0, 10_000.0
@@ -86,23 +86,25 @@ class Mip:
         return found, bound, proven
 
 
-def formulate(instance: Instance) -> Mip:
+def formulate(instance: Instance, goals: Goals) -> Mip:
     """Return the MIP of an instance."""
     objects, hosts = len(instance["cpu"]), len(instance["cap_cpu"])
     mip, host, start = Mip(), np.arange(hosts), instance["init"]
-    arriving = instance["cpu"][:, None] / instance["cap_cpu"]
+    arriving = np.ones((objects, hosts)) if goals.counted else instance["cpu"][:, None] / instance["cap_cpu"]
     arriving[np.arange(objects), start] = 0
-    x = mip.add_columns((MOVEMENT / hosts * arriving).ravel(), 1, True).reshape(objects, hosts)
+    price = goals.weight * SCALING / hosts
+    x = mip.add_columns((price * arriving).ravel(), 1, True).reshape(objects, hosts)
     mip.add_entries(mip.add_rows(np.ones(objects), exact=True)[:, None], x, np.ones(1))
 
     for name in ("cpu", "mem"):
         size, capacity = instance[name], instance["cap_" + name]
         before = np.bincount(start, size, hosts)
         use = size[:, None] / capacity
-        above = mip.add_columns(np.full(hosts, 1 / hosts), np.inf, False)
-        rows = mip.add_rows(np.full(hosts, (before / capacity).mean()))
-        mip.add_entries(rows, x, use)
-        mip.add_entries(rows, above, np.full(hosts, -1.0))
+        if name in goals.balanced:
+            above = mip.add_columns(np.full(hosts, 1 / hosts), np.inf, False)
+            rows = mip.add_rows(np.full(hosts, (before / capacity).mean()))
+            mip.add_entries(rows, x, use)
+            mip.add_entries(rows, above, np.full(hosts, -1.0))
         mip.add_entries(mip.add_rows(np.maximum(1, before / capacity)), x, use)
         broken = np.flatnonzero(before > capacity)
         share = capacity[broken] / capacity.mean()

@@ -54,14 +54,11 @@ def bound_by_totals(cells: Reduce, totals: Totals) -> int | None:
         divided, lost, source = factor / divisor, (divisor - 1 - divisor // 2) / divisor, inner.cells
         if factor <= 0 or (source.groups, source.items) != (cells.source.groups, cells.source.items):
             return None
-    if (
-        not isinstance(source, Map)
-        or source.groups * source.items > MOST_CELLS
-        or source.function not in (Function.HINGE, Function.SQUARE)
-    ):
+    below = _divisor_of_convex(source)
+    if below is None or source.groups * source.items > MOST_CELLS:
         return None
     form = affine(source, through=True)
-    if form is None or not _single(source.divisor):
+    if form is None:
         return None
     coef = np.broadcast_to(cells.coef.dense(), (source.groups, source.items)).ravel().astype(np.int64)
     if (coef < 0).any() or (form.slope == 0).any():
@@ -74,19 +71,20 @@ def bound_by_totals(cells: Reduce, totals: Totals) -> int | None:
     if reach is None:
         return None
     low_total, high_total = reach
+    squared = isinstance(source, Map) and source.function is Function.SQUARE
     total = -lost * float(coef.sum())
     owner = key // form.tally.items
     for group in np.unique(owner).tolist():
         rows = owner == group
         scale = coef[rows] * divided, slope[rows].astype(np.float64), const[rows].astype(np.float64)
-        function = _hinge_dual if source.function is Function.HINGE else _square_dual
+        function = _square_dual if squared else _hinge_dual
         total += function(
             *scale,
             float(form.tally.low),
             float(form.tally.high),
             float(low_total[group]),
             float(high_total[group]),
-            float(source.divisor.table[0, 0]),
+            float(below),
         )
     total -= abs(total) * SAFETY
     return int(np.ceil(total)) if total > 0 else None
@@ -98,6 +96,16 @@ def counted_everywhere(tally: Tally, key: IntArray) -> NDArray[np.bool_]:
     chosen.ravel()[key] = True
     items = np.unique(tally.item_of[:-1])
     return np.asarray(np.all(chosen[:, items], axis=1) & bool((items >= 0).all()))
+
+
+def _divisor_of_convex(cells: Cells) -> int | None:
+    """Return what a square or hinge is divided by; what is straight and never negative is a hinge. None: neither."""
+    if isinstance(cells, Tally):
+        return 1 if cells.low >= 0 else None
+    if not isinstance(cells, Map) or not _single(cells.divisor):
+        return None
+    straight = cells.function is Function.IDENTITY and cells.x_low >= 0
+    return int(cells.divisor.table[0, 0]) if straight or cells.function in (Function.HINGE, Function.SQUARE) else None
 
 
 def _single(grid: Grid) -> bool:

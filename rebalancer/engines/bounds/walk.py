@@ -44,12 +44,16 @@ def _below(cells: Cells, known: dict[int, int], totals: Totals) -> int:
         return cells.low if bound is None else bound
     if not isinstance(cells, Map) or cells.function not in _RISING:
         return cells.low
+    return int(apply_function(cells, Grid.constant(1, 1, inside_bound(cells, known))).dense()[0, 0])
+
+
+def inside_bound(cells: Map, known: dict[int, int]) -> int:
+    """Return a lower bound of the linear form inside a single cell, given those of the single cells that it reads."""
     x = int(cells.const.table[0, 0])
     for term in cells.terms:
         factor = int(term.coef.dense()[0, 0])
         x += factor * known[term.cells.index] if factor >= 0 else factor * term.cells.high
-    x = max(x, cells.x_low)
-    return int(apply_function(cells, Grid.constant(1, 1, x)).dense()[0, 0])
+    return max(x, cells.x_low)
 
 
 def _totals(tally: Tally, key: IntArray, placed: NDArray[np.bool_]) -> tuple[IntArray, IntArray] | None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rebalancer.engines.bounds.walk import inside_bound, known_bounds, stays_placed
 from rebalancer.engines.local_search.alike import partners_of
 from rebalancer.engines.local_search.atoms import Column, Piece, Special, Way, is_rising
 from rebalancer.engines.local_search.forms import FAR, Forms, TooLargeForMoves
@@ -15,7 +16,7 @@ from rebalancer.engines.local_search.kernels.jit import ready
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.lanes import assign_lanes
 from rebalancer.engines.local_search.records import Pool, Records
-from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Model, Product, Ratio, Reduce
+from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Map, Model, Product, Ratio, Reduce
 from rebalancer.model.grid import apply, stack
 from rebalancer.model.order import targets
 from rebalancer.problem.numbers import IntArray
@@ -295,8 +296,10 @@ class Flattener:
     def _list_heads(self) -> None:
         """Find the single cells that objectives add up: the goals, and what is lost where one is rounded."""
         head, weight = [], []
-        #: By tuple position: the columns of one cell that it adds up, and what a unit of each is worth.
-        self.goals: list[tuple[IntArray, NDArray[np.float64]]] = []
+        known = known_bounds(self.model, stays_placed(self.model))
+        #: By tuple position: the columns of one cell that it adds up, what a unit of each is worth, and the least value
+        #: of each as far as is known.
+        self.goals: list[tuple[IntArray, NDArray[np.float64], NDArray[np.float64]]] = []
         for position, objective in enumerate(self.forms.objectives):
             worth = {objective.index: 1.0}
             for column in reversed(self.forms.columns[: objective.index]):
@@ -316,7 +319,9 @@ class Flattener:
                     worth[column.index] = worth.get(column.index, 0.0) + factor
             inner = {piece.target.index for c in worth for piece in self.forms.columns[c].pieces}
             goals = sorted(worth.keys() - inner)
-            self.goals.append((np.array(goals, np.int64) * at.C_WIDTH, np.array([worth[c] for c in goals])))
+            least = [_least(self.forms.columns[c], known) for c in goals]
+            places = np.array(goals, np.int64) * at.C_WIDTH
+            self.goals.append((places, np.array([worth[c] for c in goals]), np.array(least, np.float64)))
         self._head = np.array(head, np.int64).reshape(-1, 2)
         self._head_weight = np.array(weight, np.float64)
 
@@ -445,6 +450,15 @@ class Flattener:
         link(flat)
         settle(flat)
         return flat
+
+
+def _least(column: Column, known: dict[int, int]) -> int:
+    """Return a lower bound of a column of one cell, given those of single cells."""
+    assert column.start is not None
+    if column.inside:
+        assert isinstance(column.start, Map)
+        return inside_bound(column.start, known)
+    return known[column.start.index]
 
 
 def _turn(column: Column) -> int:

@@ -19,7 +19,7 @@ from rebalancer.problem.numbers import IntArray
 #: Random moves that tell how steep each goal is.
 _MOVES = 1_000
 #: Goals that are steeper than the mildest one by less than this are left alone; mildest of those that are at least this
-#: share of the objective: of what is nearly nothing, nothing can be gained.
+#: share of what may still be gained: where there is nearly nothing to gain, a goal is no measure for the others.
 _ALIKE, _MATTERS = 10.0, 0.05
 
 
@@ -36,7 +36,7 @@ class Goals:
     steepness : float64 array
         How much a typical move that changes a goal changes the objective by that; 0 where none does.
     share : float64 array
-        Which share of the objective each is.
+        Which share each is of what the objective is above the least that its goals are known to be.
     """
 
     columns: IntArray
@@ -45,17 +45,20 @@ class Goals:
     share: NDArray[np.float64]
 
     @staticmethod
-    def of(flat: Flat, trail: Trail, columns: IntArray, worth: NDArray[np.float64]) -> Goals:
-        """Return goals as steep as they are where a searcher stands."""
+    def of(
+        flat: Flat, trail: Trail, columns: IntArray, worth: NDArray[np.float64], least: NDArray[np.float64]
+    ) -> Goals:
+        """Return goals as steep as they are where a searcher stands, given the least value that each may have."""
         changes = np.zeros((_MOVES, len(columns)))
         changes = np.abs(changes[: effects(flat, trail, columns, changes)]) * np.abs(worth)
         count = (changes > 0).sum(axis=0)
-        value = np.abs(flat.values[flat.columns[columns + C_VALUES]] * worth)
+        value = flat.values[flat.columns[columns + C_VALUES]]
+        open_ = np.abs((value - np.where(worth > 0, least, 0.0)) * worth)
         return Goals(
             columns,
             worth,
             np.where(count, changes.sum(axis=0) / np.maximum(1, count), 0.0),
-            value / max(value.sum(), np.finfo(float).tiny),
+            open_ / max(open_.sum(), np.finfo(float).tiny),
         )
 
     @property

@@ -72,7 +72,10 @@ def test_sums_in_random_models_never_cost_less(model: Model) -> None:
 
 
 def test_it_is_the_perfectly_spread_load() -> None:
-    """Six units on three hosts that bear one each: three are too many, and squares are at least 3 · 2²."""
+    """Six units on three hosts that bear one each: three are too many, and squares are at least 3 · 2².
+
+    Where hosts bear nothing, each unit costs at least what it does on the cheapest one.
+    """
     from rebalancer.problem import ProblemBuilder
 
     world = ProblemBuilder("task", "host")
@@ -81,11 +84,14 @@ def test_it_is_the_perfectly_spread_load() -> None:
     tally = builder.tally("host")
     hinges = builder.total(builder.hinge(builder.linear([(tally, 1)], -1)))
     squares = builder.total(builder.square(tally))
+    straight = builder.total(builder.hinge(tally), Param.of(np.array([[3, 1, 2]], object)))
     model = assemble(builder, [], [])
     literals = every_pair(model)
     placed = literals.without(literals.container < 0)
     assert isinstance(hinges, Reduce)
     assert isinstance(squares, Reduce)
+    assert isinstance(straight, Reduce)
     assert averaging_bound(model, placed, hinges) == 3
     assert averaging_bound(model, placed, squares) == 12
+    assert averaging_bound(model, placed, straight) == 6 * 1
     assert averaging_bound(model, literals, hinges) is None

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, Rebalancer
+from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, PlacedSpec, Rebalancer
 from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search import walking
@@ -91,6 +91,29 @@ def test_what_is_nearly_nothing_is_no_measure_for_other_goals() -> None:
         assert (goals.mildest, goals.differ) == (mildest, mildest == 1.0)
     assert not Goals(columns, worth, steepness, np.zeros(2)).differ, "where nothing is open nothing is levelled"
     assert not Goals(columns, worth, steepness * [0.005, 1], np.array([0.5, 0.5])).differ, "five times as steep"
+
+
+@pytest.mark.parametrize("weight", [0, 1_000_000])
+def test_what_cannot_be_lowered_is_no_part_of_what_is_open(weight: int) -> None:
+    """Of tasks that have to be somewhere, all above nothing is too much wherever they are, however much that weighs."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({f"h{at}": [f"t{n}" for n in range(40) if n % 7 % 4 == at] for at in range(4)})
+    solver.add_object_dimension("cpu", {f"t{n}": 1 + n * 37 % 50 for n in range(40)})
+    solver.add_container_dimension("cpu", {f"h{at}": 1_000 for at in range(4)})
+    solver.add_constraint(PlacedSpec())
+    solver.add_goal(BalanceSpec(scope="host", dimension="cpu"))
+    solver.add_goal(MinimizeMovementSpec(scope="host"))
+    if weight:
+        solver.add_goal(CapacitySpec(scope="host", dimension="cpu", limit=0.0), weight=weight)
+    searcher = searcher_of(solver.model)
+    greedy(searcher, 0, searcher.incumbent.budget.part(0.2))
+    goals = searcher.goals()
+    value = read(searcher, goals) * goals.worth
+    moves = goals.steepness == goals.mildest
+    assert moves.sum() == 1, "the mildest is a move"
+    open_ = np.where(value > 0.5 * value.sum(), 0.0, value) if weight else value
+    assert goals.share == pytest.approx(open_ / open_.sum(), abs=1e-9)
+    assert goals.differ
 
 
 def test_goals_that_need_no_rounding_can_be_levelled_too() -> None:
