@@ -54,8 +54,8 @@ def bound_by_totals(cells: Reduce, totals: Totals) -> int | None:
         divided, lost, source = factor / divisor, (divisor - 1 - divisor // 2) / divisor, inner.cells
         if factor <= 0 or (source.groups, source.items) != (cells.source.groups, cells.source.items):
             return None
-    below = _divisor_of_convex(source)
-    if below is None or source.groups * source.items > MOST_CELLS:
+    divisor_of_x = _divisor_of_convex(source)
+    if divisor_of_x is None or source.groups * source.items > MOST_CELLS:
         return None
     form = affine(source, through=True)
     if form is None:
@@ -84,7 +84,7 @@ def bound_by_totals(cells: Reduce, totals: Totals) -> int | None:
             float(form.tally.high),
             float(low_total[group]),
             float(high_total[group]),
-            float(below),
+            float(divisor_of_x),
         )
     total -= abs(total) * SAFETY
     return int(np.ceil(total)) if total > 0 else None
