@@ -135,19 +135,12 @@ def main() -> None:
         parser.error("--at: the times must rise, and the last be after --seeding")
     if not set(options.kinds.split(",")) <= KINDS.keys():
         parser.error(f"--kinds: of {', '.join(KINDS)}")
-    header = [
-        "size",
-        "kind",
-        "seed",
-        "method",
-        *(f"{what} at {name}" for name in names for what in ("objective", "gap")),
-    ]
-    header.append("optimal after")
+    known = [f"{what} at {name}" for name in names for what in ("objective", "gap")]
+    header = ["size", "kind", "seed", "method", *known, "optimal after"]
     print(table(header, []))
     rows = []
-    for size, kind, seed in product(
-        options.sizes.split(","), options.kinds.split(","), map(int, options.seeds.split(","))
-    ):
+    for size, kind, number in product(*(each.split(",") for each in (options.sizes, options.kinds, options.seeds))):
+        seed = int(number)
         objects, containers = map(int, size.replace("×", "x").split("x"))
         instance, goals = draw(kind, objects, containers, seed, options), KINDS[kind]
         optima: dict[str, float] = {}

@@ -53,12 +53,12 @@ class Goals:
         changes = np.abs(changes[: effects(flat, trail, columns, changes)]) * np.abs(worth)
         count = (changes > 0).sum(axis=0)
         value = flat.values[flat.columns[columns + C_VALUES]]
-        open_ = np.abs((value - np.where(worth > 0, least, 0.0)) * worth)
+        above = np.abs((value - np.where(worth > 0, least, 0.0)) * worth)
         return Goals(
             columns,
             worth,
             np.where(count, changes.sum(axis=0) / np.maximum(1, count), 0.0),
-            open_ / max(open_.sum(), np.finfo(float).tiny),
+            above / max(above.sum(), np.finfo(float).tiny),
         )
 
     @property

@@ -41,6 +41,18 @@ def fleet(tasks: int = 60, hosts: int = 7) -> Model:
     return solver.model
 
 
+def plain_fleet() -> Rebalancer:
+    """Tasks on equal hosts, to be balanced; every move costs the same."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({f"h{at}": [f"t{n}" for n in range(40) if n % 7 % 4 == at] for at in range(4)})
+    solver.add_object_dimension("cpu", {f"t{n}": 1 + n * 37 % 50 for n in range(40)})
+    solver.add_container_dimension("cpu", {f"h{at}": 1_000 for at in range(4)})
+    solver.add_constraint(PlacedSpec())
+    solver.add_goal(BalanceSpec(scope="host", dimension="cpu"))
+    solver.add_goal(MinimizeMovementSpec(scope="host"))
+    return solver
+
+
 def searcher_of(model: Model) -> Searcher:
     searcher = Searcher(model, Incumbent.of(model, Request(time_limit=10.0)), 3)
     searcher.turn_to(0)
@@ -96,13 +108,7 @@ def test_what_is_nearly_nothing_is_no_measure_for_other_goals() -> None:
 @pytest.mark.parametrize("weight", [0, 1_000_000])
 def test_what_cannot_be_lowered_is_no_part_of_what_is_open(weight: int) -> None:
     """Of tasks that have to be somewhere, all above nothing is too much wherever they are, however much that weighs."""
-    solver = Rebalancer("task", "host")
-    solver.set_assignment({f"h{at}": [f"t{n}" for n in range(40) if n % 7 % 4 == at] for at in range(4)})
-    solver.add_object_dimension("cpu", {f"t{n}": 1 + n * 37 % 50 for n in range(40)})
-    solver.add_container_dimension("cpu", {f"h{at}": 1_000 for at in range(4)})
-    solver.add_constraint(PlacedSpec())
-    solver.add_goal(BalanceSpec(scope="host", dimension="cpu"))
-    solver.add_goal(MinimizeMovementSpec(scope="host"))
+    solver = plain_fleet()
     if weight:
         solver.add_goal(CapacitySpec(scope="host", dimension="cpu", limit=0.0), weight=weight)
     searcher = searcher_of(solver.model)
@@ -118,12 +124,7 @@ def test_what_cannot_be_lowered_is_no_part_of_what_is_open(weight: int) -> None:
 
 def test_goals_that_need_no_rounding_can_be_levelled_too() -> None:
     """Equal hosts and whole weights: the objective is one sum over all cells, but its goals are still told apart."""
-    solver = Rebalancer("task", "host")
-    solver.set_assignment({f"h{at}": [f"t{n}" for n in range(40) if n % 7 % 4 == at] for at in range(4)})
-    solver.add_object_dimension("cpu", {f"t{n}": 1 + n * 37 % 50 for n in range(40)})
-    solver.add_container_dimension("cpu", {f"h{at}": 1_000 for at in range(4)})
-    solver.add_goal(BalanceSpec(scope="host", dimension="cpu"))
-    solver.add_goal(MinimizeMovementSpec(scope="host"))
+    solver = plain_fleet()
     searcher = searcher_of(solver.model)
     greedy(searcher, 0, searcher.incumbent.budget.part(0.2))
     goals = searcher.goals()
