@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rebalancer.indented import indented
+from rebalancer.solution import MOVE, assigned, moved
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from rebalancer.solution import Solution
 
 Writer = Callable[[TextIO], None]
@@ -15,14 +20,23 @@ Writer = Callable[[TextIO], None]
 
 def solution_files(solution: Solution) -> dict[str, Writer]:
     """Return ``assignment.csv``, ``moves.csv`` and, last, ``result.json``: name -> function that writes the text."""
+    problem = solution._model.problem
     return {
-        "assignment.csv": lambda stream: solution.assignment.to_frame().to_csv(stream, lineterminator="\n"),
-        "moves.csv": lambda stream: solution.moves.to_csv(stream, index=False, lineterminator="\n"),
+        "assignment.csv": lambda stream: _write_csv(
+            stream, (problem.object_name, problem.container_name), assigned(solution)
+        ),
+        "moves.csv": lambda stream: _write_csv(stream, MOVE, moved(solution)),
         "result.json": lambda stream: write_json(stream, solution.to_json()),
     }
 
 
 def write_json(stream: TextIO, content: dict[str, Any]) -> None:
     """Write one JSON object, indented, and the end of its last line."""
-    stream.writelines(indented(content))
-    stream.write("\n")
+    stream.write(indented(content) + "\n")
+
+
+def _write_csv(stream: TextIO, names: Sequence[str], columns: Sequence[NDArray[np.object_]]) -> None:
+    """Write a table of names; None is an empty field."""
+    rows = csv.writer(stream, lineterminator="\n")
+    rows.writerow(names)
+    rows.writerows(zip(*(column.tolist() for column in columns), strict=True))

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: The columns of `Evaluation.moves`.
+MOVE = ("object", "source", "destination")
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -56,10 +59,10 @@ class Evaluation:
         import pandas as pd
 
         problem = self._model.problem
-        containers = _with_none(problem.containers.array)
+        objects, containers = assigned(self)
         return pd.Series(
-            containers[self._assignment],
-            index=pd.Index(problem.objects.array, name=problem.object_name, dtype=object),
+            containers,
+            index=pd.Index(objects, name=problem.object_name, dtype=object),
             name=problem.container_name,
             dtype=object,
         )
@@ -69,17 +72,7 @@ class Evaluation:
         """What has to move, one row per object: object, source, destination. Moves in progress are not among them."""
         import pandas as pd
 
-        problem = self._model.problem
-        moved = np.flatnonzero(self._assignment != problem.initial)
-        containers = _with_none(problem.containers.array)
-        return pd.DataFrame(
-            {
-                "object": problem.objects.array[moved],
-                "source": containers[problem.initial[moved]],
-                "destination": containers[self._assignment[moved]],
-            },
-            dtype=object,
-        )
+        return pd.DataFrame(dict(zip(MOVE, moved(self), strict=True)), dtype=object)
 
     @property
     def broken_components(self) -> pd.DataFrame:
@@ -179,7 +172,8 @@ class Solution(Evaluation):
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain lists and numbers, ready for ``json.dumps``; unknown numbers are None."""
-        assignment = self.assignment
+        objects, containers = assigned(self)
+        moves = [column.tolist() for column in moved(self)]
         return {
             "status": self.status.value,
             "engine": self.engine,
@@ -187,9 +181,23 @@ class Solution(Evaluation):
             "seed": self.seed,
             "reason": self.reason,
             **super().to_json(),
-            "moves": records(self.moves),
-            "assignment": dict(zip(assignment.index.tolist(), assignment.tolist(), strict=True)),
+            "moves": [dict(zip(MOVE, move, strict=True)) for move in zip(*moves, strict=True)],
+            "assignment": dict(zip(objects.tolist(), containers.tolist(), strict=True)),
         }
+
+
+def assigned(evaluation: Evaluation) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+    """Return the name of every object, and of its container; None where it is unplaced."""
+    problem = evaluation._model.problem
+    return problem.objects.array, _with_none(problem.containers.array)[evaluation._assignment]
+
+
+def moved(evaluation: Evaluation) -> tuple[NDArray[np.object_], NDArray[np.object_], NDArray[np.object_]]:
+    """Return the columns of `MOVE`: the names of the objects that move, of where they are and of where they go."""
+    problem = evaluation._model.problem
+    rows = np.flatnonzero(evaluation._assignment != problem.initial)
+    containers = _with_none(problem.containers.array)
+    return problem.objects.array[rows], containers[problem.initial[rows]], containers[evaluation._assignment[rows]]
 
 
 def reported_constraints(model: Model) -> list[int]:

@@ -1,5 +1,5 @@
 """The `rebalance` command, one file per verb."""
 
-from rebalancer.cli.group import main
+from rebalancer.cli.group import main, run
 
-__all__ = ["main"]
+__all__ = ["main", "run"]

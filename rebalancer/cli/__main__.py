@@ -1,6 +1,6 @@
 """`python -m rebalancer.cli` is `rebalance`."""
 
-from rebalancer.cli import main
+from rebalancer.cli import run
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -49,7 +49,7 @@ def report(faults: Iterable[Fault], as_json: bool) -> None:
 
 def print_json(data: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
-    print("".join(indented(data)))
+    print(indented(data))
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
@@ -152,3 +153,18 @@ def main() -> None:
 
     A SCENARIO is a YAML file that says what is where, what must hold and what is good.
     """
+
+
+def run() -> None:
+    """Run the command as a process of its own, and end that with its code.
+
+    What is left then is to free gigabytes, object by object, and to wait for threads that an answer did not wait for:
+    seconds after an interrupt. The system does the one at once, and the other is not needed.
+    """
+    try:
+        main()
+    except SystemExit as end:
+        logging.shutdown()
+        if sys.stderr is not None:
+            sys.stderr.flush()
+        os._exit(int(end.code or 0))

@@ -23,11 +23,11 @@ Searcher = Callable[[Model, Incumbent, Budget, Request], None]
 
 #: Seconds of a searcher's first turn where searchers take turns, and how much longer each next round is.
 _TURN, _LONGER = 2.0, 2.0
-#: How often somebody who waits for searchers looks whether one of them failed, in seconds.
-_GLANCE = 0.1
+#: How often somebody who waits for searchers looks whether the search was stopped, in seconds.
+_GLANCE = 0.05
 #: Seconds that searchers have to come back after somebody has stopped the search, which building a large model may not
 #: keep, and once their time is over, which compiling kernels may not.
-_GRACE, _LATE = 0.3, 2.0
+_GRACE, _LATE = 0.2, 2.0
 
 
 def together(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, request: Request) -> None:
@@ -72,15 +72,18 @@ def side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budge
     """
     whole = budget.part(budget.remaining)
     failures: list[BaseException] = []
+    back = threading.Semaphore(0)
 
     def work(searcher: Searcher, workers: int, seed: int) -> None:
         try:
             _search(searcher, incumbent, whole, replace(request, workers=workers, seed=seed))
+            if incumbent.all_enough():
+                whole.reach()
         except BaseException as failure:
             failures.append(failure)
             whole.reach()
-        if incumbent.all_enough():
-            whole.reach()
+        finally:
+            back.release()
 
     first = max(1, request.workers - len(team) + 1)
     threads = [
@@ -94,11 +97,11 @@ def side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budge
     ]
     for thread in threads:
         thread.start()
-    over = None
-    while any(thread.is_alive() for thread in threads):
-        for thread in threads:
-            thread.join(_GLANCE)
-        if whole.over:
+    over, missing = None, len(threads)
+    while missing:
+        if back.acquire(timeout=_GLANCE):
+            missing -= 1
+        elif whole.over:
             over = over or time.monotonic()
             # who is late has nothing to add: every answer is handed over
             if time.monotonic() - over > (_GRACE if budget.stop.is_set() or not is_warm() else _LATE):

@@ -83,6 +83,14 @@ class Grid:
             out = np.where(self.keys[slot] == wanted, self.values[slot], out)
         return out
 
+    def at_keys(self, keys: IntArray) -> NDArray[Any]:
+        """Return the values at sorted keys: mostly those of the grid itself, or a constant, which need no search."""
+        if len(keys) == len(self.keys) and np.array_equal(keys, self.keys):
+            return self.values
+        if self.table.size == 1 and not len(self.keys):
+            return np.broadcast_to(self.table[0], keys.shape)
+        return self.at(keys // self.items, keys % self.items)
+
     def _column_of(self, item: NDArray[Any]) -> NDArray[Any]:
         if self.column is not None:
             return np.asarray(self.column[item])
@@ -192,8 +200,7 @@ def apply(function: Callable[..., Any], groups: int, items: int, *grids: Grid) -
     if not keyed:
         return Grid(groups, items, np.atleast_2d(table), column)
     keys = keyed[0] if len(keyed) == 1 else _united(keyed)
-    group, item = keys // items, keys % items
-    values = function(*(grid.at(group, item) for grid in spread))
+    values = function(*(grid.at_keys(keys) for grid in spread))
     if groups * items <= DENSE_CELLS:
         return Grid(groups, items, _dense(table, values, groups, items, column, keys))
     return Grid(groups, items, np.atleast_2d(table), column, keys, np.broadcast_to(values, keys.shape))

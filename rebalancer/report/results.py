@@ -210,7 +210,8 @@ def _broken(before: int, after: int, compared: bool) -> str:
 def moves_table(moves: pd.DataFrame, style: Style) -> Table:
     """Return the table of moves."""
     shown = moves if style.limit is None else moves.head(style.limit)
-    rows = [[row["object"], row["source"] or UNKNOWN, row["destination"] or UNKNOWN] for row in records(shown)]
+    columns = [[name or UNKNOWN for name in shown[column].tolist()] for column in shown]
+    rows = list(zip(*columns, strict=True))
     left = len(moves) - len(rows)
     return Table(
         "moves" if len(moves) else "nothing has to move",

@@ -79,12 +79,11 @@ def plain(table: Table) -> str:
     if not table.columns:
         return table.title + "\n"
     headers = [column.lstrip(">") for column in table.columns]
-    cells = [[_one_line(cell) for cell in row] for row in [headers, *table.rows]]
-    sizes = [max(_width(row[position]) for row in cells) for position in range(len(headers))]
-    lines = [table.title]
-    for row in cells:
-        padded = [_pad(cell, sizes[at], table.columns[at].startswith(">")) for at, cell in enumerate(row)]
-        lines.append("  ".join(padded).rstrip())
+    columns = [
+        _aligned(column, table.columns[at].startswith(">"))
+        for at, column in enumerate(zip(headers, *table.rows, strict=True))
+    ]
+    lines = [table.title, *("  ".join(row).rstrip() for row in zip(*columns, strict=True))]
     if table.note:
         lines.append(table.note)
     return "\n".join(lines) + "\n"
@@ -119,6 +118,13 @@ def _width(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
-def _pad(text: str, size: int, right: bool) -> str:
-    space = " " * (size - _width(text))
-    return space + text if right else text + space
+def _aligned(cells: Sequence[str], right: bool) -> list[str]:
+    """Return the cells of a column on one line each, filled up with spaces to the widest."""
+    whole = "".join(cells)
+    if whole.isascii() and whole.isprintable():  # as a million names mostly are
+        size = max(map(len, cells))
+        return [cell.rjust(size) if right else cell.ljust(size) for cell in cells]
+    lines = [_one_line(cell) for cell in cells]
+    size = max(map(_width, lines))
+    spaces = [" " * (size - _width(line)) for line in lines]
+    return [space + line if right else line + space for line, space in zip(lines, spaces, strict=True)]

@@ -58,7 +58,7 @@ def parsed(result: Result) -> dict[str, Any]:
 
 def process(*arguments: object, program: str | None = None, **variables: str) -> "subprocess.Popen[str]":
     """Start the command in a process of its own; ``program`` is Python that runs first."""
-    start = f"{program or ''}\nfrom rebalancer.cli import main\nmain()"
+    start = f"{program or ''}\nfrom rebalancer.cli import run\nrun()"
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | variables
     return subprocess.Popen(
         [sys.executable, "-c", start, *map(str, arguments)],

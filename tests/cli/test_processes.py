@@ -142,3 +142,11 @@ def test_a_full_disk_behind_stdout_is_one_line(tmp_path: Path, options: list[str
         )
     assert done.returncode == 1
     assert done.stderr == "error[unwritable-output]: cannot write to standard output: No space left on device\n"
+
+
+def test_the_end_waits_for_no_thread() -> None:
+    busy = "import threading\nthreading.Thread(target=threading.Event().wait).start()"
+    command = process("specs", "capacity", program=busy)
+    shown, problems = command.communicate(timeout=60)
+    assert (command.returncode, problems) == (0, "")
+    assert "capacity" in shown

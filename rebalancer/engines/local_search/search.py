@@ -82,6 +82,8 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
     else:
         searcher.sweep(descend, budget, WIDTH)
     (_race if searcher.crowded() else greedy)(searcher, position, budget)
+    if budget.stop.is_set():  # a million objects take most of a second to tell how fast walks are
+        return
     whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
     walks = Walks(searcher.crowded(), searcher.goals().differ, steps_each(searcher, whole), searcher.daring)
     for turn in count():
