@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from rebalancer.dialects import base
 from rebalancer.dialects.base import Dialect, Preference, Rule, State, Translation
@@ -25,7 +25,7 @@ from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.conditional_presence import ConditionalPresenceSpec
 from rebalancer.specs.expression import Count, Expression, Within
 from rebalancer.specs.fallback_tiers import FallbackTiersSpec, Tier
-from rebalancer.specs.fields import Name, Part
+from rebalancer.specs.fields import Name, Part, also_called
 from rebalancer.specs.object_expression import ObjectExpressionSpec
 
 _ANY = "ANY"
@@ -46,7 +46,7 @@ class MapEntry(Part):
     app: Name | None = Field(None, description="Only allocations of this application ask.")
     constraint: Any = Field(
         description="In the shell language, or as a mapping.",
-        validation_alias=AliasChoices("constraint", "constraintList", "constraint_list"),
+        validation_alias=also_called("constraint", "constraint_list"),
     )
 
 

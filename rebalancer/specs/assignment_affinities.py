@@ -6,10 +6,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
 from rebalancer.specs.base import Spec
-from rebalancer.specs.fields import ItemName, Number, ObjectName, Part, ScopeOrContainer, exact
+from rebalancer.specs.fields import ItemName, Number, ObjectName, Part, ScopeOrContainer, also_called, exact
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class AssignmentAffinity(Part):
     """How much one object would like to be in one scope item."""
 
-    object_name: ObjectName = Field(description="The object.", validation_alias=AliasChoices("objectName", "object"))
+    object_name: ObjectName = Field(description="The object.", validation_alias=also_called("object_name", "object"))
     scope_item_name: ItemName = Field(
-        description="The scope item.", validation_alias=AliasChoices("scopeItemName", "scopeItem")
+        description="The scope item.", validation_alias=also_called("scope_item_name", "scope_item")
     )
     affinity: Number = Field(description="What the placement is worth; negative: what it costs.")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
 from rebalancer.model import Component
 from rebalancer.specs.base import Spec
-from rebalancer.specs.fields import ItemName, ObjectName, Part, ScopeName
+from rebalancer.specs.fields import ItemName, ObjectName, Part, ScopeName, also_called
 
 if TYPE_CHECKING:
     from rebalancer.model import ModelBuilder
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class ForbiddenAssignment(Part):
     """The scope items that one object may not be in."""
 
-    object: ObjectName = Field(description="The object.", validation_alias=AliasChoices("object", "objectName"))
+    object: ObjectName = Field(description="The object.", validation_alias=also_called("object", "object_name"))
     scope_items: tuple[ItemName, ...] = Field(description="The scope items that it may not be in.")
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from rebalancer.model import Cells, Param
 from rebalancer.problem import UNPLACED, Fault, Path
 from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.conditional_presence import bound_faults
-from rebalancer.specs.fields import Flag, ItemName, ObjectName, Part, ScopeOrContainer, Whole
+from rebalancer.specs.fields import Flag, ItemName, ObjectName, Part, ScopeOrContainer, Whole, also_called
 from rebalancer.specs.selection import MISSING, Missing, Objects, one_group
 
 if TYPE_CHECKING:
@@ -62,13 +62,13 @@ class Expression(Part):
     """What holds of an object: exactly one of these."""
 
     all_of: Annotated[tuple[Expression, ...] | None, _ONE_OR_MORE] = Field(
-        None, description="Each of these holds.", validation_alias=AliasChoices("allOf", "and")
+        None, description="Each of these holds.", validation_alias=also_called("all_of", "and")
     )
     any_of: Annotated[tuple[Expression, ...] | None, _ONE_OR_MORE] = Field(
-        None, description="Some of these holds.", validation_alias=AliasChoices("anyOf", "or")
+        None, description="Some of these holds.", validation_alias=also_called("any_of", "or")
     )
     none_of: Annotated[tuple[Expression, ...] | None, _ONE_OR_MORE] = Field(
-        None, description="None of these holds.", validation_alias=AliasChoices("noneOf", "not")
+        None, description="None of these holds.", validation_alias=also_called("none_of", "not")
     )
     within: Within | None = Field(None, description="The object is in one of these scope items.")
     count: Count | None = Field(None, description="So many objects are in the object's own scope item.")

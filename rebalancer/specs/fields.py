@@ -108,8 +108,15 @@ ObjectName: TypeAlias = Annotated[Name, Ref("object")]
 ContainerName: TypeAlias = Annotated[Name, Ref("container")]
 ItemName: TypeAlias = Annotated[Name, Ref("item", of="scope")]
 GroupName: TypeAlias = Annotated[Name, Ref("group", of="partition_name")]
+
+
+def also_called(*names: str) -> AliasChoices:
+    """Return the names that a field has, its own among them, each in camelCase and snake_case."""
+    return AliasChoices(*dict.fromkeys(spelling for name in names for spelling in (to_camel(name), name)))
+
+
 #: ``partition`` and ``partition_name`` are the same field everywhere.
-PARTITION_ALIASES = AliasChoices("partitionName", "partition")
+PARTITION_ALIASES = also_called("partition_name", "partition")
 
 
 class Part(BaseModel):

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
 from rebalancer.model import Param
 from rebalancer.problem import Fault
@@ -22,6 +22,7 @@ from rebalancer.specs.fields import (
     Part,
     PartitionName,
     ScopeName,
+    also_called,
     exact,
 )
 from rebalancer.specs.limits import group_sizes
@@ -34,11 +35,9 @@ if TYPE_CHECKING:
 class GroupAssignmentAffinity(Part):
     """How much of one group should be in one scope item."""
 
-    group: GroupName = Field(
-        description="The group.", validation_alias=AliasChoices("group", "groupName", "group_name")
-    )
+    group: GroupName = Field(description="The group.", validation_alias=also_called("group", "group_name"))
     scope_item: ItemName = Field(
-        description="The scope item.", validation_alias=AliasChoices("scopeItem", "scopeItemName", "scope_item_name")
+        description="The scope item.", validation_alias=also_called("scope_item", "scope_item_name")
     )
     target_dimension_value: Number = Field(description="How much of the group should be there.")
     affinity: Number = Field(description="What each missing share of the group costs; negative: what too much costs.")

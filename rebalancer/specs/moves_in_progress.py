@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
 from rebalancer.model import Component
 from rebalancer.problem import Fault
 from rebalancer.specs.base import Spec
-from rebalancer.specs.fields import ContainerName, ObjectName, Part
+from rebalancer.specs.fields import ContainerName, ObjectName, Part, also_called
 
 if TYPE_CHECKING:
     from rebalancer.model import ModelBuilder
@@ -22,7 +22,7 @@ class MoveInProgress(Part):
     """One move that is under way."""
 
     obj_name: ObjectName = Field(
-        description="The object.", validation_alias=AliasChoices("objName", "objectName", "object")
+        description="The object.", validation_alias=also_called("obj_name", "object_name", "object")
     )
     to_container: ContainerName = Field(description="Where it is going.")
 

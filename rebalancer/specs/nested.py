@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from pydantic import AfterValidator, AliasChoices, Field, GetJsonSchemaHandler, ValidationError
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, ValidationError
 from pydantic_core import InitErrorDetails, core_schema
 
 from rebalancer.problem import Fault, nearest
 from rebalancer.specs import registry
 from rebalancer.specs.base import Spec
+from rebalancer.specs.fields import also_called
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, Component, ModelBuilder
@@ -90,7 +91,7 @@ class LogicalSpec(Spec):
 
     generic_specs: Annotated[tuple[NestedSpec, ...], AfterValidator(_some)] = Field(
         description="The constraints, each a spec with its fields, without policy and costs; `specs` is the same.",
-        validation_alias=AliasChoices("genericSpecs", "specs"),
+        validation_alias=also_called("generic_specs", "specs"),
     )
 
     def violations(self, model: ModelBuilder) -> list[Cells]:

@@ -167,7 +167,9 @@ def _limit(value: Limit, info: FieldInfo) -> str:
 def _meaning(field: str, info: FieldInfo) -> str:
     sentences = [(info.description or "").strip()]
     if isinstance(info.validation_alias, AliasChoices):
-        spellings = [to_snake(choice) for choice in info.validation_alias.choices if isinstance(choice, str)]
+        spellings = dict.fromkeys(
+            to_snake(choice) for choice in info.validation_alias.choices if isinstance(choice, str)
+        )
         others = [f"`{spelling}`" for spelling in spellings if spelling != field]
         if others:
             sentences.append(f"{' and '.join(others)} {'is' if len(others) == 1 else 'are'} the same.")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import pytest
-from pydantic import Field
+from pydantic import AliasChoices, BaseModel, Field
+from pydantic.alias_generators import to_camel, to_snake
 
 from rebalancer import CapacitySpec
 from rebalancer.specs import (
@@ -130,3 +131,29 @@ def test_pages_are_read_from_the_distribution_or_the_checkout(tmp_path: Path, mo
     assert pages.page("capacity") == pages.generated(registry.get("capacity"))
     with pytest.raises(KeyError):
         pages.page("no_such_spec")
+
+
+@pytest.mark.parametrize("spelling", ["scope_item", "scopeItem", "scope_item_name", "scopeItemName"])
+def test_other_names_are_read_in_both_spellings(spelling: str) -> None:
+    entry = {"object": "a", spelling: "h0", "affinity": 1}
+    (read,) = registry.get("assignment_affinities").model_validate({"affinities": [entry]}).affinities
+    assert read.scope_item_name == "h0"
+
+
+def test_every_other_name_of_every_field_has_both_spellings() -> None:
+    seen = 0
+    for model in below(BaseModel):
+        for info in model.model_fields.values():
+            if isinstance(info.validation_alias, AliasChoices):
+                choices = {str(choice) for choice in info.validation_alias.choices}
+                assert choices == {spelled(choice) for choice in choices for spelled in (to_camel, to_snake)}, model
+                seen += 1
+    assert seen > len(registry.keys()) / 3
+
+
+def below(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Yield the project's classes below a model."""
+    for inner in model.__subclasses__():
+        if inner.__module__.startswith("rebalancer."):
+            yield inner
+        yield from below(inner)
