@@ -31,9 +31,13 @@ from rebalancer.specs.fields import (
 from rebalancer.specs.limits import kept_items
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from rebalancer.model import Cells, ModelBuilder
     from rebalancer.problem import Problem
 
+#: At most so many pairs × ways: some hundred bytes each.
+_MOST = 20_000_000
 #: Limits between items: both sides are items of the scope.
 _BETWEEN = {"items": True, "groups": True, "pairs": True, "raw": True, "partition": "scope"}
 
@@ -68,6 +72,9 @@ class FlowSpec(Spec):
     keeps; without one, all. LOWER demands its limit of every pair of items. Where there is no limit
     (is_default_limit_unbounded) nothing is bounded. Unplaced objects are in no item. A pair that is stated twice
     flows twice.
+
+    Every way is counted with every pair, at most 20 million of them. A goal with a limit of 0 everywhere, no filters
+    and no negative amounts needs no ways: then what flows is that of the pairs that are placed apart, for any scope.
     """
 
     key: ClassVar[str] = "flow"
@@ -90,6 +97,8 @@ class FlowSpec(Spec):
     )
 
     def goal(self, model: ModelBuilder) -> Cells:
+        if self._all_counts(model.problem):
+            return self._all_flow(model)
         return model.linear([(model.total(model.hinge(part.cells)), 1) for part in self.components(model)])
 
     def components(self, model: ModelBuilder) -> list[Component]:
@@ -118,6 +127,59 @@ class FlowSpec(Spec):
             yield from vector_faults(problem, self.key, "dimension", self.dimension)
             yield from dynamic_faults(problem, self.key, "dimension", self.dimension)
 
+    def goal_faults(self, problem: Problem) -> Iterator[Fault]:
+        if not any(self.faults(problem)) and not self._all_counts(problem):
+            yield from self._size_faults(problem)
+
+    def constraint_faults(self, problem: Problem) -> Iterator[Fault]:
+        if not any(self.faults(problem)):
+            yield from self._size_faults(problem)
+
+    def _size_faults(self, problem: Problem) -> Iterator[Fault]:
+        """Report what would not fit into memory: each way counts each pair."""
+        items = problem.scopes[self.scope].items
+        ways = sum(
+            len(kept_items(items, self.destination_filter.get(items[source])))
+            for source in kept_items(items, self.source_filter).tolist()
+        )
+        if ways * len(self.pairs) > _MOST:
+            message = (
+                f"{len(self.pairs):,d} pairs × {ways:,d} ways between items of {self.scope} are more than {_MOST:,d}, "
+                "which is what can be held: choose a coarser scope, or filter its items"
+            )
+            yield Fault("too-large", message, ("scope",), self.scope)
+
+    def _all_counts(self, problem: Problem) -> bool:
+        """Whether all that flows between any items costs the same, and nothing flows backwards."""
+        filtered = self.source_filter is not None or self.destination_filter
+        if filtered or self.bound is FlowBound.LOWER or not (_plain(self.limit) and _plain(self.coefficients)):
+            return False
+        forwards = self.coefficients.global_limit >= 0 and (problem.dimension(self.dimension).values >= 0).all()
+        return bool(forwards and not self.limit.global_limit)
+
+    def _all_flow(self, model: ModelBuilder) -> Cells:
+        """Return what flows between all items: of the pairs that are placed, those that are not together."""
+        problem = model.problem
+        scope = problem.scopes[self.scope]
+        pairs = [pair for pair in self.pairs if pair.object1 != pair.object2]
+        if not pairs:
+            return model.linear([])
+        member = problem.objects.lookup([name for pair in pairs for name in (pair.object1, pair.object2)])
+        known = problem.dimension(self.dimension)
+        factor = exact(self.coefficients.global_limit)
+        each = [[factor * Fraction(value, known.scale)] for value in known.values[member[::2], 0].tolist()]
+
+        group = np.repeat(np.arange(len(pairs)), 2)
+
+        def together(item_of: NDArray[np.int32], items: int) -> Cells:
+            """Return, by pair, whether both are in one item."""
+            there = model.custom_tally(group, member, len(pairs), item_of, items)
+            return model.sum_items(model.hinge(model.linear([(there, 1)], -1)))
+
+        anywhere = together(np.where(scope.item_of >= 0, 0, -1).astype(np.int32), 1)
+        apart = model.hinge(model.linear([(anywhere, 1), (together(scope.item_of, len(scope.items)), -1)]))
+        return model.total(apart, Param.of(each))
+
     def _flow(self, model: ModelBuilder, ways: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Cells:
         """Return what flows along each way (source, destination): shape (1, ways)."""
         problem = model.problem
@@ -137,6 +199,12 @@ class FlowSpec(Spec):
         known = problem.dimension(self.dimension)
         weight = [Fraction(value, known.scale) for value in known.values[senders, 0].tolist()]
         return model.regroup(both, None, way, 1, len(ways), Param.of([weight[index] for index in pair.tolist()]))
+
+
+def _plain(limit: Limit) -> bool:
+    """Whether a limit is the same for all items."""
+    own = limit.scope_item_to_group_limits or limit.scope_item_limits or limit.group_limits
+    return not (own or limit.is_default_limit_unbounded)
 
 
 def _between(limit: Limit, source: str, destination: str) -> Fraction | None:

@@ -1,5 +1,12 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalancer.specs import flow
 from rebalancer.specs.flow import FlowSpec
 from tests.specs.worlds import broken, codes, faults, goal, world
 
@@ -45,3 +52,25 @@ def test_faults() -> None:
     ]
     assert codes(faults(world(), spec("ac", dimension="vec"))) == [("vector-dimension", "dimension")]
     assert codes(faults(world(), spec("ac", dimension="io"))) == [("dynamic-dimension", "dimension")]
+
+
+PLACES = st.sampled_from(["h0", "h1", "h2", "h3", None])
+
+
+@given(st.lists(st.sampled_from("abcd"), min_size=2, max_size=8), st.fixed_dictionaries(dict.fromkeys("abcd", PLACES)))
+def test_what_flows_between_all_items_is_the_sum_over_the_ways(talk: list[str], moves: dict[str, str | None]) -> None:
+    pairs = [one + other for one, other in pairwise(talk)]
+    by_way = {"scope_item_limits": {"h0": 0}}  # says what holds anyway, but by item
+    for fields in ({}, {"dimension": ""}, {"coefficients": 2.5}):
+        whole, by_item = (spec(*pairs, **fields, **limit) for limit in ({}, {"limit": by_way}))
+        assert goal(world(), whole, moves) == goal(world(), by_item, moves)
+
+
+def test_what_would_not_fit_into_memory_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow, "_MOST", 31)
+    two = spec("ac", "bc")
+    (fault,) = two.constraint_faults(world())  # two pairs, and 4 · 4 ways
+    assert (fault.code, fault.path) == ("too-large", ("scope",))
+    assert not list(two.goal_faults(world()))  # which needs no ways
+    assert codes(spec("ac", "bc", bound="LOWER").goal_faults(world())) == [("too-large", "scope")]
+    assert not list(spec("ac").constraint_faults(world()))
