@@ -27,6 +27,7 @@ def greedy(searcher: Searcher, position: int, budget: Budget) -> None:
         _descend(searcher, position, budget)
         if turn % 3 == 0:
             searcher.together(budget)
+            searcher.vacate(budget)
         between = searcher.merit
         searcher.sweep(swap_down, budget, _PARTNERS)
         searcher.home(budget)

@@ -106,13 +106,15 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
             _race(searcher, position, budget)
         searcher.home(budget)
         searcher.together(budget)
+        searcher.vacate(budget)
         searcher.hand_over()
 
 
 def _race(searcher: Searcher, position: int, budget: Budget) -> None:
-    """Descend, exchange, push in chains, place anew, or walk, whatever gains fastest, until that is walking."""
+    """Descend, exchange, push in chains, place anew, empty, or walk, whatever gains fastest, until that is walking."""
     ways: list[Callable[[Budget], object]] = [
         *(partial(searcher.sweep, kernel, width=width) for kernel, width in SWEEPS),
+        searcher.vacate,
         partial(walk, searcher, multiple=_LUKEWARM, mix=MIXES[0]),
     ]
     rates = [math.inf] * len(ways)

@@ -18,6 +18,7 @@ from rebalancer.engines.budget import STEP, Budget
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.goals import Goals
+from rebalancer.engines.local_search.kernels.chains import vacate
 from rebalancer.engines.local_search.kernels.descent import move_teams, return_home
 from rebalancer.engines.local_search.kernels.heat import heat
 from rebalancer.engines.local_search.kernels.layout import Flat
@@ -44,7 +45,7 @@ from rebalancer.engines.local_search.kernels.trail import (
 from rebalancer.engines.local_search.kernels.walk import may_leave, sample, sampled_share
 from rebalancer.engines.local_search.limits import Limits
 from rebalancer.engines.local_search.pace import Pace
-from rebalancer.model import Model
+from rebalancer.model import Function, Map, Model
 
 #: Destinations that an object of a whole group looks at.
 _GLANCE = 8
@@ -54,6 +55,8 @@ _BLIND, _FEW = 20, 500
 _GUESSES, _IN_VAIN, _PAYS = 1_000, 0.01, 0.05
 #: How often each group is tried as a whole, and the most tries.
 _TEAMS, _MOST_TEAMS = 20, 20_000
+#: Containers that each object of one that is emptied looks at, and the share of the time for a round of all that gains.
+_VACANT, _VACATING = 16, 0.1
 #: Seconds that pass between two answers that are handed over.
 _SHARE = 0.25
 #: Containers are crowded where fewer than this share of random moves are within the limits on amounts.
@@ -113,6 +116,10 @@ class Searcher:
         self.fresh = max(_FRESH, len(self.flat.values), _TURNS * objects)
         self.limits = Limits.of(self.flattener)
         self._teams = self.flattener.teams()
+        self._jumps = any(
+            isinstance(cells, Map) and cells.function is Function.STEP and cells.groups == 1 < cells.items
+            for cells in model.graph
+        )
         self._heat, self._scratch = np.zeros(self.containers), np.zeros(longest)
 
     def turn_to(self, position: int) -> None:
@@ -211,6 +218,16 @@ class Searcher:
                 self.clear_log()
             left -= tries
         self.hand_over(patient=True)
+
+    def vacate(self, budget: Budget) -> None:
+        """Empty containers, which may pay where no single move does: those that hold least first, while that gains."""
+        while self._jumps and not budget.over:
+            before, load = self.merit, self.flat.load[: self.containers]
+            mixed = np.where(load, load * self.rng.uniform(0.8, 1.25, self.containers), np.inf)
+            order = np.argsort(mixed, kind="stable")[: np.count_nonzero(load)].astype(np.int32)
+            self.work_on(order, vacate, budget.part(_VACATING * budget.remaining), _VACANT, self.least)
+            if before - self.merit <= self.least:
+                break
 
     def enough(self, position: int) -> bool:
         """Whether a position is as good as was asked for, or as it can be."""

@@ -6,10 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rebalancer import AssignmentAffinitiesSpec, CapacitySpec, Rebalancer
+from rebalancer import (
+    AssignmentAffinitiesSpec,
+    CapacitySpec,
+    MinimizeContainersSpec,
+    MinimizeMovementSpec,
+    Rebalancer,
+)
 from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
-from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild
+from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild, vacate
 from rebalancer.engines.local_search.kernels.descent import descend, swap_down
 from rebalancer.engines.local_search.kernels.trail import T_LENGTH, T_ROOM
 from rebalancer.engines.local_search.searcher import Searcher
@@ -45,6 +51,17 @@ def two_for_one() -> Model:
     return solver.model
 
 
+def half_empty(hosts: int) -> Rebalancer:
+    """Hosts that hold two tasks each and could hold four; every move costs, and so does every host that holds any."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({f"h{n}": [f"t{2 * n}", f"t{2 * n + 1}"] for n in range(hosts)})
+    four = {"type": "ABSOLUTE", "global_limit": 4}
+    solver.add_constraint(CapacitySpec(scope="host", dimension="task_count", limit=four))
+    solver.add_goal(MinimizeContainersSpec(scope="host", dimension="task_count"), weight=10)
+    solver.add_goal(MinimizeMovementSpec(scope="host", dimension="task_count", do_not_normalize=True))
+    return solver
+
+
 def gained(model: Model, kernels: list[tuple[Callable[..., int], int]], turns: int) -> int:
     """Return by how much the objective falls where nothing but some kernels searches, which undo what is no gain."""
     searcher = Searcher(model, Incumbent.of(model, Request(time_limit=1.0, deterministic=True)), 1)
@@ -73,6 +90,20 @@ def test_placing_anew_exchanges_one_for_two() -> None:
     moves: list[tuple[Callable[..., int], int]] = [(descend, 8), (swap_down, 8)]
     assert gained(two_for_one(), moves, 50) == 0
     assert gained(two_for_one(), [(rebuild, 8)], 50) == 3
+
+
+def test_emptying_pays_where_no_single_move_does() -> None:
+    model = half_empty(6).model
+    moves: list[tuple[Callable[..., int], int]] = [(descend, 8), (swap_down, 8), (chase_down, 4)]
+    assert gained(model, moves, 50) == 0
+    assert gained(model, [(vacate, 4)], 50) == 3 * (
+        10 - 2
+    )  # three hosts are enough; two tasks leave each of the others
+
+
+def test_local_search_empties_hosts() -> None:
+    solution = half_empty(40).solve("local_search", 1.0, deterministic=True)
+    assert solution.objective["final"].tolist() == [20 * 10 + 40]
 
 
 def test_chains_stay_within_the_log_and_their_container() -> None:

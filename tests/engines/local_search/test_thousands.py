@@ -18,7 +18,7 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search import flatten
 from rebalancer.engines.local_search.flatten import Flattener
-from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild
+from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild, vacate
 from rebalancer.engines.local_search.kernels.descent import descend, move_teams, return_home, swap_down
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Flat
 from rebalancer.engines.local_search.kernels.propagate import move, objective
@@ -146,6 +146,8 @@ def test_searching(hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         agree(flat, model)
         chase_down(flat, trail, order, 0, 8, 2, 1e-9)
         rebuild(flat, trail, order, 0, 8, 8, -searcher.merit / 100)
+        agree(flat, model)
+        vacate(flat, trail, order, 0, 8, 8, -searcher.merit / 100)
         agree(flat, model)
         searcher.slopes()
         hot = searcher.merit / 10 ** (1 + turn / 2)
