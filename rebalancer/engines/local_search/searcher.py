@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.budget import STEP, Budget
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.emptying import worth_emptying
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.goals import Goals
 from rebalancer.engines.local_search.kernels.chains import vacate
@@ -45,7 +46,7 @@ from rebalancer.engines.local_search.kernels.trail import (
 from rebalancer.engines.local_search.kernels.walk import may_leave, sample, sampled_share
 from rebalancer.engines.local_search.limits import Limits
 from rebalancer.engines.local_search.pace import Pace
-from rebalancer.model import Function, Map, Model
+from rebalancer.model import Model
 
 #: Destinations that an object of a whole group looks at.
 _GLANCE = 8
@@ -116,10 +117,7 @@ class Searcher:
         self.fresh = max(_FRESH, len(self.flat.values), _TURNS * objects)
         self.limits = Limits.of(self.flattener)
         self._teams = self.flattener.teams()
-        self._jumps = any(
-            isinstance(cells, Map) and cells.function is Function.STEP and cells.groups == 1 < cells.items
-            for cells in model.graph
-        )
+        self._worth_emptying = incumbent.once(worth_emptying)
         self._heat, self._scratch = np.zeros(self.containers), np.zeros(longest)
 
     def turn_to(self, position: int) -> None:
@@ -221,10 +219,10 @@ class Searcher:
 
     def vacate(self, budget: Budget) -> None:
         """Empty containers, which may pay where no single move does: those that hold least first, while that gains."""
-        while self._jumps and not budget.over:
-            before, load = self.merit, self.flat.load[: self.containers]
-            mixed = np.where(load, load * self.rng.uniform(0.8, 1.25, self.containers), np.inf)
-            order = np.argsort(mixed, kind="stable")[: np.count_nonzero(load)].astype(np.int32)
+        while len(self._worth_emptying) and not budget.over:
+            before, load = self.merit, self.flat.load[self._worth_emptying]
+            mixed = np.where(load, load * self.rng.uniform(0.8, 1.25, len(load)), np.inf)
+            order = self._worth_emptying[np.argsort(mixed, kind="stable")][: np.count_nonzero(load)]
             self.work_on(order, vacate, budget.part(_VACATING * budget.remaining), _VACANT, self.least)
             if before - self.merit <= self.least:
                 break

@@ -12,9 +12,11 @@ from rebalancer import (
     MinimizeContainersSpec,
     MinimizeMovementSpec,
     Rebalancer,
+    ToFreeSpec,
 )
 from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.emptying import worth_emptying
 from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild, vacate
 from rebalancer.engines.local_search.kernels.descent import descend, swap_down
 from rebalancer.engines.local_search.kernels.trail import T_LENGTH, T_ROOM
@@ -23,7 +25,7 @@ from rebalancer.model import Model
 from tests.engines.worlds import attracted
 
 
-def ring(members: int) -> Model:
+def ring(members: int) -> Rebalancer:
     """One task on each host, which would gain 1 on the next host, and lose 10 on any other."""
     solver = Rebalancer("task", "host")
     solver.set_assignment({f"h{n}": [f"t{n}"] for n in range(members)})
@@ -35,7 +37,7 @@ def ring(members: int) -> Model:
         for step in range(1, members)
     ]
     solver.add_goal(AssignmentAffinitiesSpec(scope="host", affinities=affinities))
-    return solver.model
+    return solver
 
 
 def two_for_one() -> Model:
@@ -82,8 +84,8 @@ def gained(model: Model, kernels: list[tuple[Callable[..., int], int]], turns: i
 def test_chains_go_round() -> None:
     moves: list[tuple[Callable[..., int], int]] = [(descend, 8), (swap_down, 8)]
     for members in (3, 4):
-        assert gained(ring(members), moves, 50) == 0
-        assert gained(ring(members), [(chase_down, 4)], 50) == members
+        assert gained(ring(members).model, moves, 50) == 0
+        assert gained(ring(members).model, [(chase_down, 4)], 50) == members
 
 
 def test_placing_anew_exchanges_one_for_two() -> None:
@@ -99,6 +101,14 @@ def test_emptying_pays_where_no_single_move_does() -> None:
     assert gained(model, [(vacate, 4)], 50) == 3 * (
         10 - 2
     )  # three hosts are enough; two tasks leave each of the others
+
+
+def test_only_what_a_step_asks_for_is_worth_emptying() -> None:
+    assert worth_emptying(half_empty(6).model).tolist() == list(range(6))
+    assert worth_emptying(two_for_one()).tolist() == []
+    some = ring(3)
+    some.add_goal(ToFreeSpec(containers=["h1"], formula="MINIMIZE_OCCUPIED_CONTAINERS"))
+    assert worth_emptying(some.model).tolist() == [1]
 
 
 def test_local_search_empties_hosts() -> None:
