@@ -4,7 +4,8 @@ If every placement of an object adds to some amount, ``Σ_s U_s`` is known, and 
 
     Σ_s c_s f(a_s U_s + b_s)  >=  Σ_s min_U [c_s f(a_s U + b_s) - λ U] + λ Σ_s U_s        (Lagrangian duality)
 
-which is best for the λ at which the minimisers add up to the same sum: the load spread perfectly.
+which is best for the λ at which the minimisers add up to the same sum: the load spread perfectly. It holds for steps as
+well, which cost the same however large an amount is, up to the most that it may be: as many as the load fills at least.
 """
 
 from __future__ import annotations
@@ -38,10 +39,12 @@ class Affine:
 
 #: Returns, by group, the least and the most that chosen cells of a tally can add up to; None where it cannot tell.
 Totals = Callable[[Tally, IntArray], tuple[IntArray, IntArray] | None]
+#: Returns the most that each cell of a tally can be.
+Limits = Callable[[Tally], IntArray]
 
 
-def bound_by_totals(cells: Reduce, totals: Totals) -> int | None:
-    """Return the averaging bound, given what the amounts can add up to."""
+def bound_by_totals(cells: Reduce, totals: Totals, limits: Limits | None = None) -> int | None:
+    """Return the averaging bound, given what the amounts can add up to, and what each can be at most."""
     source, divided, lost = cells.source, 1.0, 0.0
     if cells.how is not Gathering.SUM or cells.groups * cells.items != 1:
         return None
@@ -54,7 +57,8 @@ def bound_by_totals(cells: Reduce, totals: Totals) -> int | None:
         divided, lost, source = factor / divisor, (divisor - 1 - divisor // 2) / divisor, inner.cells
         if factor <= 0 or (source.groups, source.items) != (cells.source.groups, cells.source.items):
             return None
-    divisor_of_x = _divisor_of_convex(source)
+    steps = isinstance(source, Map) and source.function is Function.STEP
+    divisor_of_x = 1 if steps else _divisor_of_convex(source)
     if divisor_of_x is None or source.groups * source.items > MOST_CELLS:
         return None
     form = affine(source, through=True)
@@ -71,21 +75,21 @@ def bound_by_totals(cells: Reduce, totals: Totals) -> int | None:
     if reach is None:
         return None
     low_total, high_total = reach
+    if steps and (slope < 0).any():
+        return None
+    most = np.full(len(key), form.tally.high) if limits is None or not steps else limits(form.tally)[key]
     squared = isinstance(source, Map) and source.function is Function.SQUARE
     total = -lost * float(coef.sum())
     owner = key // form.tally.items
     for group in np.unique(owner).tolist():
         rows = owner == group
         scale = coef[rows] * divided, slope[rows].astype(np.float64), const[rows].astype(np.float64)
-        function = _square_dual if squared else _hinge_dual
-        total += function(
-            *scale,
-            float(form.tally.low),
-            float(form.tally.high),
-            float(low_total[group]),
-            float(high_total[group]),
-            float(divisor_of_x),
-        )
+        low, least, largest = float(form.tally.low), float(low_total[group]), float(high_total[group])
+        if steps:
+            total += _step_dual(*scale, low, most[rows].astype(np.float64), least)
+        else:
+            function = _square_dual if squared else _hinge_dual
+            total += function(*scale, low, float(form.tally.high), least, largest, float(divisor_of_x))
     total -= abs(total) * SAFETY
     return int(np.ceil(total)) if total > 0 else None
 
@@ -162,6 +166,23 @@ def _hinge_dual(
     return _best_of(dual, multipliers)
 
 
+def _step_dual(coef: Floats, slope: Floats, const: Floats, low: float, high: Floats, least: float) -> float:
+    """Return the dual bound of Σ coef · [slope · U + const > 0], U at most ``high`` by cell; slopes are positive."""
+    high = np.maximum(high, low)
+    free = np.clip(np.floor(-const / slope), low, high)  # the most that costs nothing
+    points = np.stack([np.full_like(high, low), free, high])
+    costs = coef * (slope * points + const > 0)
+    width = high - free
+    multipliers = np.unique(np.append((coef / np.maximum(width, 1.0))[width > 0], 0.0))
+
+    def dual(multiplier: float) -> float:
+        terms = (costs - multiplier * points).min(axis=0)
+        size = float(coef.sum() + multiplier * (np.abs(points).max(axis=0).sum() + abs(least)))
+        return float(terms.sum()) + multiplier * least - size * SAFETY
+
+    return _best_of(dual, multipliers)
+
+
 def _square_dual(
     coef: Floats, slope: Floats, const: Floats, low: float, high: float, least: float, most: float, divisor: float
 ) -> float:
@@ -212,4 +233,14 @@ def _best_of(dual: object, multipliers: Floats) -> float:
     return max(float(dual(point)) for point in multipliers[first : last + 1])
 
 
-__all__ = ["MOST_CELLS", "SAFETY", "Affine", "Floats", "Totals", "affine", "bound_by_totals", "counted_everywhere"]
+__all__ = [
+    "MOST_CELLS",
+    "SAFETY",
+    "Affine",
+    "Floats",
+    "Limits",
+    "Totals",
+    "affine",
+    "bound_by_totals",
+    "counted_everywhere",
+]

@@ -9,7 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.bounds.averaging import Totals, bound_by_totals, counted_everywhere
+from rebalancer.engines.bounds.averaging import (
+    MOST_CELLS,
+    Limits,
+    Totals,
+    affine,
+    bound_by_totals,
+    counted_everywhere,
+)
 from rebalancer.model import Cells, Family, Function, Gathering, Grid, Map, Model, Reduce, Tally
 from rebalancer.model.evaluate import apply_function
 from rebalancer.problem.numbers import IntArray
@@ -30,17 +37,20 @@ def known_bounds(model: Model, placed: NDArray[np.bool_]) -> dict[int, int]:
     def totals(tally: Tally, key: IntArray) -> tuple[IntArray, IntArray] | None:
         return _totals(tally, key, placed)
 
+    def limits(tally: Tally) -> IntArray:
+        return _limits(model, tally)
+
     known: dict[int, int] = {}
     for cells in model.graph:
         if cells.groups * cells.items == 1:
-            known[cells.index] = max(cells.low, _below(cells, known, totals))
+            known[cells.index] = max(cells.low, _below(cells, known, totals, limits))
     return known
 
 
-def _below(cells: Cells, known: dict[int, int], totals: Totals) -> int:
+def _below(cells: Cells, known: dict[int, int], totals: Totals, limits: Limits) -> int:
     """Return a lower bound of a single cell, given those of the single cells that it reads."""
     if isinstance(cells, Reduce) and cells.how is Gathering.SUM:
-        bound = bound_by_totals(cells, totals)
+        bound = bound_by_totals(cells, totals, limits)
         return cells.low if bound is None else bound
     if not isinstance(cells, Map) or cells.function not in _RISING:
         return cells.low
@@ -67,6 +77,21 @@ def _totals(tally: Tally, key: IntArray, placed: NDArray[np.bool_]) -> tuple[Int
     np.add.at(least, tally.group, np.where(always, tally.weight, np.minimum(tally.weight, 0)))
     np.add.at(most, tally.group, np.where(always, tally.weight, np.maximum(tally.weight, 0)))
     return least, most
+
+
+def _limits(model: Model, tally: Tally) -> IntArray:
+    """Return the most that hard cells let each cell of a tally be."""
+    most = np.full(tally.groups * tally.items, tally.high)
+    for hard in model.hard:
+        if hard.cells.groups * hard.cells.items > MOST_CELLS:
+            continue
+        form = affine(hard.cells)
+        if form is not None and form.tally is tally:
+            bound = np.broadcast_to(hard.bound.dense(), (hard.cells.groups, hard.cells.items)).ravel()
+            rising = form.slope > 0
+            room = (bound[rising].astype(np.int64) - form.const[rising]) // form.slope[rising]
+            np.minimum.at(most, form.key[rising], room)
+    return most
 
 
 def stays_placed(model: Model) -> NDArray[np.bool_]:

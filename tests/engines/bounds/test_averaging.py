@@ -5,9 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rebalancer import CapacitySpec, MinimizeContainersSpec, Rebalancer
+from rebalancer.engines.bounds import lower_bounds
 from rebalancer.engines.cpsat.candidates import every_pair, pruned
 from rebalancer.engines.cpsat.totals import averaging_bound
 from rebalancer.model import CellValues, Model, ModelBuilder, Param, Reduce, assemble, evaluate_cells
@@ -26,7 +29,7 @@ def lowest(model: Model, cells: Reduce, placed_only: bool) -> int:
 
 @settings(max_examples=60)
 @given(st.data())
-def test_sums_of_hinges_and_squares_never_cost_less(data: st.DataObject) -> None:
+def test_sums_of_hinges_squares_and_steps_never_cost_less(data: st.DataObject) -> None:
     problem = data.draw(worlds(4, 3))
     builder = ModelBuilder(problem)
     partition = data.draw(st.sampled_from([None, "job"]))
@@ -39,11 +42,8 @@ def test_sums_of_hinges_and_squares_never_cost_less(data: st.DataObject) -> None
     offers = [Fraction(data.draw(st.integers(-6, 6)), 2) for _ in range(shape)]
     const = Param.of(np.array(offers, object).reshape(tally.groups, tally.items))
     x = [(tally, data.draw(FACTORS))]
-    curved = (
-        builder.square(builder.linear(x, const))
-        if data.draw(st.booleans())
-        else builder.hinge(builder.linear(x, const))
-    )
+    curve = data.draw(st.sampled_from([builder.square, builder.hinge, builder.step]))
+    curved = curve(builder.linear(x, const))
     weights = [Fraction(data.draw(st.sampled_from([0, 1, 1, 2, 5]))) for _ in range(shape)]
     total = builder.total(curved, Param.of(np.array(weights, object).reshape(tally.groups, tally.items)))
     model = assemble(builder, [], [])
@@ -95,3 +95,19 @@ def test_it_is_the_perfectly_spread_load() -> None:
     assert averaging_bound(model, placed, squares) == 12
     assert averaging_bound(model, placed, straight) == 6 * 1
     assert averaging_bound(model, literals, hinges) is None
+
+
+@pytest.mark.parametrize(
+    ("rooms", "least"), [((8, 4, 4, 4), 2), ((4, 4, 4, 4), 3), ((5, 5, 5, 12), 1), ((11, 4, 4, 4), 2)]
+)
+def test_a_load_fills_so_many_containers(rooms: tuple[int, ...], least: int) -> None:
+    """Twelve units: the largest containers that hold them are the fewest."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({f"h{number}": [f"t{number}", f"u{number}"] for number in range(3)} | {"h3": []})
+    solver.add_object_dimension("cpu", {f"{kind}{number}": 2 for kind in "tu" for number in range(3)})
+    solver.add_container_dimension("cpu", {f"h{number}": room for number, room in enumerate(rooms)})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu"))
+    solver.add_goal(MinimizeContainersSpec(scope="host", dimension="cpu"))
+    model = solver.model
+    assert np.ceil(model.real(0, lower_bounds(model)[0]) - 1e-6) == least
+    assert solver.solve("cpsat", 20.0).objective["final"].tolist() == [least]
