@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rebalancer.indented import indented
-from rebalancer.solution import MOVE, assigned, moved
+from rebalancer.solution import assigned, moved
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,12 +20,9 @@ Writer = Callable[[TextIO], None]
 
 def solution_files(solution: Solution) -> dict[str, Writer]:
     """Return ``assignment.csv``, ``moves.csv`` and, last, ``result.json``: name -> function that writes the text."""
-    problem = solution._model.problem
     return {
-        "assignment.csv": lambda stream: _write_csv(
-            stream, (problem.object_name, problem.container_name), assigned(solution)
-        ),
-        "moves.csv": lambda stream: _write_csv(stream, MOVE, moved(solution)),
+        "assignment.csv": lambda stream: _write_csv(stream, assigned(solution)),
+        "moves.csv": lambda stream: _write_csv(stream, moved(solution)),
         "result.json": lambda stream: write_json(stream, solution.to_json()),
     }
 
@@ -35,8 +32,8 @@ def write_json(stream: TextIO, content: dict[str, Any]) -> None:
     stream.write(indented(content) + "\n")
 
 
-def _write_csv(stream: TextIO, names: Sequence[str], columns: Sequence[NDArray[np.object_]]) -> None:
+def _write_csv(stream: TextIO, columns: Mapping[str, NDArray[np.object_]]) -> None:
     """Write a table of names; None is an empty field."""
     rows = csv.writer(stream, lineterminator="\n")
-    rows.writerow(names)
-    rows.writerows(zip(*(column.tolist() for column in columns), strict=True))
+    rows.writerow(columns)
+    rows.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))

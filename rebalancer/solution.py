@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: The columns of `Evaluation.moves`.
-MOVE = ("object", "source", "destination")
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -58,21 +55,15 @@ class Evaluation:
         """The assignment: object -> container, NA where unplaced."""
         import pandas as pd
 
-        problem = self._model.problem
-        objects, containers = assigned(self)
-        return pd.Series(
-            containers,
-            index=pd.Index(objects, name=problem.object_name, dtype=object),
-            name=problem.container_name,
-            dtype=object,
-        )
+        (objects, names), (containers, places) = assigned(self).items()
+        return pd.Series(places, index=pd.Index(names, name=objects, dtype=object), name=containers, dtype=object)
 
     @property
     def moves(self) -> pd.DataFrame:
         """What has to move, one row per object: object, source, destination. Moves in progress are not among them."""
         import pandas as pd
 
-        return pd.DataFrame(dict(zip(MOVE, moved(self), strict=True)), dtype=object)
+        return pd.DataFrame(moved(self), dtype=object)
 
     @property
     def broken_components(self) -> pd.DataFrame:
@@ -172,8 +163,9 @@ class Solution(Evaluation):
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain lists and numbers, ready for ``json.dumps``; unknown numbers are None."""
-        objects, containers = assigned(self)
-        moves = [column.tolist() for column in moved(self)]
+        objects, containers = (column.tolist() for column in assigned(self).values())
+        moves = moved(self)
+        rows = zip(*(column.tolist() for column in moves.values()), strict=True)
         return {
             "status": self.status.value,
             "engine": self.engine,
@@ -181,23 +173,28 @@ class Solution(Evaluation):
             "seed": self.seed,
             "reason": self.reason,
             **super().to_json(),
-            "moves": [dict(zip(MOVE, move, strict=True)) for move in zip(*moves, strict=True)],
-            "assignment": dict(zip(objects.tolist(), containers.tolist(), strict=True)),
+            "moves": [dict(zip(moves, row, strict=True)) for row in rows],
+            "assignment": dict(zip(objects, containers, strict=True)),
         }
 
 
-def assigned(evaluation: Evaluation) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-    """Return the name of every object, and of its container; None where it is unplaced."""
+def assigned(evaluation: Evaluation) -> dict[str, NDArray[np.object_]]:
+    """Return two columns: the name of every object, and of its container, None where it is unplaced."""
     problem = evaluation._model.problem
-    return problem.objects.array, _with_none(problem.containers.array)[evaluation._assignment]
+    where = _with_none(problem.containers.array)[evaluation._assignment]
+    return {problem.object_name: problem.objects.array, problem.container_name: where}
 
 
-def moved(evaluation: Evaluation) -> tuple[NDArray[np.object_], NDArray[np.object_], NDArray[np.object_]]:
-    """Return the columns of `MOVE`: the names of the objects that move, of where they are and of where they go."""
+def moved(evaluation: Evaluation) -> dict[str, NDArray[np.object_]]:
+    """Return the columns of `Evaluation.moves`."""
     problem = evaluation._model.problem
     rows = np.flatnonzero(evaluation._assignment != problem.initial)
     containers = _with_none(problem.containers.array)
-    return problem.objects.array[rows], containers[problem.initial[rows]], containers[evaluation._assignment[rows]]
+    return {
+        "object": problem.objects.array[rows],
+        "source": containers[problem.initial[rows]],
+        "destination": containers[evaluation._assignment[rows]],
+    }
 
 
 def reported_constraints(model: Model) -> list[int]:

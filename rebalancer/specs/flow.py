@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rebalancer.model import Cells, ModelBuilder
-    from rebalancer.problem import Problem
+    from rebalancer.problem import Names, Problem
 
 #: At most so many pairs × ways: some hundred bytes each.
 _MOST = 20_000_000
@@ -138,16 +138,21 @@ class FlowSpec(Spec):
     def _size_faults(self, problem: Problem) -> Iterator[Fault]:
         """Report what would not fit into memory: each way counts each pair."""
         items = problem.scopes[self.scope].items
-        ways = sum(
-            len(kept_items(items, self.destination_filter.get(items[source])))
-            for source in kept_items(items, self.source_filter).tolist()
-        )
+        ways = sum(self._ways_from(items, items[source]) for source in kept_items(items, self.source_filter).tolist())
         if ways * len(self.pairs) > _MOST:
             message = (
                 f"{len(self.pairs):,d} pairs × {ways:,d} ways between items of {self.scope} are more than {_MOST:,d}, "
                 "which is what can be held: choose a coarser scope, or filter its items"
             )
             yield Fault("too-large", message, ("scope",), self.scope)
+
+    def _ways_from(self, items: Names, source: str) -> int:
+        """Return how many ways from an item have a limit, at most."""
+        ways = len(kept_items(items, self.destination_filter.get(source)))
+        if not self.limit.is_default_limit_unbounded or source in self.limit.scope_item_limits:
+            return ways
+        own = self.limit.scope_item_to_group_limits.get(source, {})
+        return min(ways, len({*own, *self.limit.group_limits}))
 
     def _all_counts(self, problem: Problem) -> bool:
         """Whether all that flows between any items costs the same, and nothing flows backwards."""

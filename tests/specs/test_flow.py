@@ -74,3 +74,5 @@ def test_what_would_not_fit_into_memory_is_a_fault(monkeypatch: pytest.MonkeyPat
     assert not list(two.goal_faults(world()))  # which needs no ways
     assert codes(spec("ac", "bc", bound="LOWER").goal_faults(world())) == [("too-large", "scope")]
     assert not list(spec("ac").constraint_faults(world()))
+    one_way = {"is_default_limit_unbounded": True, "scope_item_to_group_limits": {"h0": {"h1": 1}}}
+    assert not list(spec("ac", "bc", limit=one_way).constraint_faults(world()))

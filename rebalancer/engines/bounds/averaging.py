@@ -169,9 +169,10 @@ def _hinge_dual(
 def _step_dual(coef: Floats, slope: Floats, const: Floats, low: float, high: Floats, least: float) -> float:
     """Return the dual bound of Σ coef · [slope · U + const > 0], U at most ``high`` by cell; slopes are positive."""
     high = np.maximum(high, low)
-    free = np.clip(np.floor(-const / slope), low, high)  # the most that costs nothing
+    below = np.floor(-const / slope)  # the most that costs nothing
+    free = np.clip(below, low, high)
     points = np.stack([np.full_like(high, low), free, high])
-    costs = coef * (slope * points + const > 0)
+    costs = coef * np.stack([below < low, below < low, below < high])
     width = high - free
     multipliers = np.unique(np.append((coef / np.maximum(width, 1.0))[width > 0], 0.0))
 

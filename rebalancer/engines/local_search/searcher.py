@@ -56,7 +56,7 @@ _BLIND, _FEW = 20, 500
 _GUESSES, _IN_VAIN, _PAYS = 1_000, 0.01, 0.05
 #: How often each group is tried as a whole, and the most tries.
 _TEAMS, _MOST_TEAMS = 20, 20_000
-#: Containers that each object of one that is emptied looks at, and the share of the time for a round of all that gains.
+#: Containers that an object looks at where its own is emptied, and the share of the time left that a round may take.
 _VACANT, _VACATING = 16, 0.1
 #: Seconds that pass between two answers that are handed over.
 _SHARE = 0.25
