@@ -77,7 +77,9 @@ def bound_by_totals(cells: Reduce, totals: Totals, limits: Limits | None = None)
     low_total, high_total = reach
     if steps and (slope < 0).any():
         return None
-    most = np.full(len(key), form.tally.high) if limits is None or not steps else limits(form.tally)[key]
+    high = np.full(len(key), form.tally.high)
+    if steps and limits is not None:
+        high = limits(form.tally)[key]
     squared = isinstance(source, Map) and source.function is Function.SQUARE
     total = -lost * float(coef.sum())
     owner = key // form.tally.items
@@ -86,7 +88,7 @@ def bound_by_totals(cells: Reduce, totals: Totals, limits: Limits | None = None)
         scale = coef[rows] * divided, slope[rows].astype(np.float64), const[rows].astype(np.float64)
         low, least, largest = float(form.tally.low), float(low_total[group]), float(high_total[group])
         if steps:
-            total += _step_dual(*scale, low, most[rows].astype(np.float64), least)
+            total += _step_dual(*scale, low, high[rows].astype(np.float64), least)
         else:
             function = _square_dual if squared else _hinge_dual
             total += function(*scale, low, float(form.tally.high), least, largest, float(divisor_of_x))
@@ -120,15 +122,15 @@ def _single(grid: Grid) -> bool:
 def affine(cells: Cells, through: bool = False) -> Affine | None:
     """Return cells as affine forms of one tally, or None. ``through`` looks at a `Map`'s x instead of its value."""
     if isinstance(cells, Tally):
-        if cells.family is not Family.AFTER:
-            return None
         size = cells.groups * cells.items
-        return Affine(cells, np.arange(size), np.ones(size, np.int64), np.zeros(size, np.int64))
+        return _of_tally(cells, np.arange(size)) if size <= MOST_CELLS else None
     if isinstance(cells, Gather):
+        at = cells.group * cells.source.items + cells.item
+        if isinstance(cells.source, Tally):
+            return _of_tally(cells.source, at)
         inner = affine(cells.source)
         if inner is None:
             return None
-        at = cells.group * cells.source.items + cells.item
         return Affine(inner.tally, inner.key[at], inner.slope[at], inner.const[at])
     if not isinstance(cells, Map) or len(cells.terms) != 1 or not (through or cells.function is Function.IDENTITY):
         return None
@@ -142,6 +144,13 @@ def affine(cells: Cells, through: bool = False) -> Affine | None:
     coef = np.broadcast_to(term.coef.dense(), shape).ravel().astype(np.int64)
     const = np.broadcast_to(cells.const.dense(), shape).ravel().astype(np.int64)
     return Affine(inner.tally, inner.key, coef * inner.slope, coef * inner.const + const)
+
+
+def _of_tally(tally: Tally, key: IntArray) -> Affine | None:
+    """Return some cells of a tally as they are."""
+    if tally.family is not Family.AFTER:
+        return None
+    return Affine(tally, key, np.ones(len(key), np.int64), np.zeros(len(key), np.int64))
 
 
 def _hinge_dual(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.model import Cells, Family, Function, Map, Model, Tally
+from rebalancer.engines.bounds.averaging import affine
+from rebalancer.model import Function, Map, Model
 
 
 def worth_emptying(model: Model) -> NDArray[np.int32]:
@@ -13,20 +14,10 @@ def worth_emptying(model: Model) -> NDArray[np.int32]:
     found = np.zeros(len(model.problem.containers), np.bool_)
     for cells in model.graph:
         if isinstance(cells, Map) and cells.function is Function.STEP:
-            inside = _inside(cells)
-            if isinstance(inside, Tally) and inside.groups == 1 and inside.family is Family.AFTER:
-                found |= inside.item_of[:-1] >= 0
+            form = affine(cells, through=True)
+            if form is not None and form.tally.groups == 1:
+                found |= np.isin(form.tally.item_of[:-1], form.key)
     return np.flatnonzero(found).astype(np.int32)
-
-
-def _inside(cells: Map) -> Cells:
-    """Return what a map is of, below what only scales it."""
-    inside: Cells = cells
-    while isinstance(inside, Map) and len(inside.terms) == 1:
-        if inside is not cells and inside.function is not Function.IDENTITY:
-            break
-        inside = inside.terms[0].cells
-    return inside
 
 
 __all__ = ["worth_emptying"]

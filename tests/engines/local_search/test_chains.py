@@ -98,9 +98,8 @@ def test_emptying_pays_where_no_single_move_does() -> None:
     model = half_empty(6).model
     moves: list[tuple[Callable[..., int], int]] = [(descend, 8), (swap_down, 8), (chase_down, 4)]
     assert gained(model, moves, 50) == 0
-    assert gained(model, [(vacate, 4)], 50) == 3 * (
-        10 - 2
-    )  # three hosts are enough; two tasks leave each of the others
+    # three hosts are enough, and from each of the others two tasks move
+    assert gained(model, [(vacate, 4)], 50) == 3 * (10 - 2)
 
 
 def test_only_what_a_step_asks_for_is_worth_emptying() -> None:
