@@ -65,33 +65,38 @@ class Lookup:
         lengths = np.searchsorted(sorted_keys, keys, "right") - first
         return order[ranges(first, lengths)], np.repeat(np.arange(len(keys)), lengths)
 
-    def others(self, cells: Reduce, output: int, keys: IntArray, values: CellValues) -> IntArray:
-        """Return the integers of the source cells that map to an output, largest first, without those at some keys."""
+    def others(self, cells: Reduce, outputs: IntArray, keys: IntArray, values: CellValues) -> list[IntArray]:
+        """Return for each output the integers of the source cells that map to it, largest first, without ``keys``."""
         source = cells.source
         integers = evaluate_cells(values, source).integers
         if source.groups * source.items > DENSE_CELLS:
-            return self._extreme(cells, output, keys, integers)
+            return self._extremes(cells, outputs, keys, integers)
         known = self._sources.get(cells.index)
         if known is None:
             target = targets(source.groups, source.items, cells.items, cells.group_map, cells.item_map)
             order = np.argsort(target, kind="stable")
-            outputs = np.arange(cells.groups * cells.items + 1)
-            known = self._sources[cells.index] = order, np.searchsorted(target[order], outputs)
+            starts = np.searchsorted(target[order], np.arange(cells.groups * cells.items + 1))
+            known = self._sources[cells.index] = order, starts
         order, start = known
-        members = order[start[output] : start[output + 1]]
-        members = members[~np.isin(members, keys)]
-        return np.sort(integers.at(members // source.items, members % source.items).astype(np.int64))[::-1]
+        free = np.zeros(source.groups * source.items, bool)
+        free[keys] = True
+        found = []
+        for output in outputs.tolist():
+            members = order[start[output] : start[output + 1]]
+            members = members[~free[members]]
+            found.append(np.sort(integers.at(members // source.items, members % source.items).astype(np.int64))[::-1])
+        return found
 
     @staticmethod
-    def _extreme(cells: Reduce, output: int, keys: IntArray, integers: Grid) -> IntArray:
-        """Return the one that decides, where there are too many cells to list."""
+    def _extremes(cells: Reduce, outputs: IntArray, keys: IntArray, integers: Grid) -> list[IntArray]:
+        """Return the one that decides of each, where there are too many cells to list: in one pass over all of them."""
         largest = cells.how is Gathering.MAX
         if not largest and cells.how is not Gathering.MIN:
             raise TooWide(f"an order of {cells.source.groups} × {cells.source.items} cells")
         harmless = cells.source.low if largest else cells.source.high
         rest = with_values(integers, keys, np.full(len(keys), harmless, np.int64))
         found = reduce_extremum(rest, cells.groups, cells.items, cells.group_map, cells.item_map, largest, harmless)
-        return np.array([found.ravel()[output]], np.int64)
+        return list(found.ravel()[outputs].astype(np.int64)[:, None])
 
 
 def ranges(first: IntArray, lengths: IntArray) -> IntArray:

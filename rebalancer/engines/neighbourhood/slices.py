@@ -370,10 +370,10 @@ class _Slicing(Draft):
     def _ranked(self, cells: Reduce, part: Sliced, target: IntArray) -> Sliced:
         """Extremes and order statistics, with what matters of the cells that stay as they are."""
         keys = np.unique(target)
+        rests = self.lookup.others(cells, keys, part.keys, self.values)
         outputs: list[Cells] = []
-        for key in keys.tolist():
+        for key, rest in zip(keys.tolist(), rests, strict=True):
             at = np.flatnonzero(target == key)
-            rest = self.lookup.others(cells, key, part.keys[at], self.values)
             outputs.append(self._one_ranked(cells, self._picked(part.cells, at), rest))
         return Sliced(keys, self._side_by_side(cells, outputs), None)
 
