@@ -15,7 +15,7 @@ from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.jit import ready
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.lanes import assign_lanes
-from rebalancer.engines.local_search.records import Pool, Records
+from rebalancer.engines.local_search.records import Pool, Records, packed
 from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Map, Model, Product, Ratio, Reduce
 from rebalancer.model.grid import apply, stack
 from rebalancer.model.order import targets
@@ -339,9 +339,7 @@ class Flattener:
             for group in fitting[:MOST_TEAMS].tolist():
                 team = np.sort(members.member[order[cuts[group] : cuts[group + 1]]]).astype(np.int32)
                 sets.setdefault(team.tobytes(), team)
-        teams = list(sets.values())
-        starts = np.concatenate([[0], np.cumsum([len(team) for team in teams])]).astype(np.int64)
-        return starts, np.concatenate(teams) if teams else np.zeros(0, np.int32)
+        return packed(list(sets.values()))
 
     # -- all together -----------------------------------------------------------------------------------------------
 

@@ -13,6 +13,12 @@ from rebalancer.model import Grid
 from rebalancer.model.grid import apply
 
 
+def packed(sets: list[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return sets of different sizes as where each begins, and all their members."""
+    starts = np.concatenate([[0], np.cumsum([len(members) for members in sets])]).astype(np.int64)
+    return starts, np.concatenate(sets) if sets else np.zeros(0, np.int32)
+
+
 @dataclass
 class Pool:
     """One growing array."""
@@ -53,4 +59,4 @@ class Records:
         return len(self.grids) - 1, 0
 
 
-__all__ = ["Pool", "Records"]
+__all__ = ["Pool", "Records", "packed"]

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,7 @@ from rebalancer.engines.local_search.kernels.walk import may_leave, sample, samp
 from rebalancer.engines.local_search.limits import Limits
 from rebalancer.engines.local_search.pace import Pace
 from rebalancer.model import Model
+from rebalancer.problem.numbers import IntArray
 
 #: Destinations that an object of a whole group looks at.
 _GLANCE = 8
@@ -176,13 +178,19 @@ class Searcher:
         return order[: int((self._heat > 0).sum())]
 
     def work_on(
-        self, order: NDArray[np.int32], kernel: Callable[..., int], budget: Budget, width: int, least: float
+        self,
+        order: NDArray[np.int32],
+        kernel: Callable[..., int],
+        budget: Budget,
+        width: int,
+        least: float,
+        held: IntArray | None = None,
     ) -> None:
-        """Let a kernel work on some containers, and make what gains at least so much."""
+        """Let a kernel work on some containers, or on whatever holds so many objects; make what gains ``least``."""
         at, pace = 0, Pace(budget, max(1.0, len(order) / 64))
         while at < len(order) and not budget.over:
             until = min(len(order), at + pace.take())
-            loads = int(self.flat.load[order[at:until]].sum())
+            loads = int((self.flat.load[order[at:until]] if held is None else held[at:until]).sum())
             stopped = kernel(self.flat, self.trail, order, at, until, width, least)
             pace.took(until - at, loads * width)
             self.hand_over(patient=True)
@@ -218,12 +226,18 @@ class Searcher:
         self.hand_over(patient=True)
 
     def vacate(self, budget: Budget) -> None:
-        """Empty containers, which may pay where no single move does: those that hold least first, while that gains."""
-        while len(self._worth_emptying) and not budget.over:
-            before, load = self.merit, self.flat.load[self._worth_emptying]
+        """Empty containers or racks while that gains, those first that hold least; single moves may not find it."""
+        starts, containers = self._worth_emptying
+
+        def empty(flat: Flat, trail: Trail, *which: Any) -> int:
+            return vacate(flat, trail, starts, containers, *which)
+
+        while len(starts) > 1 and not budget.over:
+            before, load = self.merit, np.add.reduceat(self.flat.load[containers], starts[:-1])
             mixed = np.where(load, load * self.rng.uniform(0.8, 1.25, len(load)), np.inf)
-            order = self._worth_emptying[np.argsort(mixed, kind="stable")][: np.count_nonzero(load)]
-            self.work_on(order, vacate, budget.part(_VACATING * budget.remaining), _VACANT, self.least)
+            order = np.argsort(mixed, kind="stable")[: np.count_nonzero(load)].astype(np.int32)
+            part = budget.part(_VACATING * budget.remaining)
+            self.work_on(order, empty, part, _VACANT, self.least, load[order])
             if before - self.merit <= self.least:
                 break
 

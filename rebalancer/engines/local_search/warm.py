@@ -98,7 +98,7 @@ def _runs() -> dict[str, Callable[[], object]]:
         "oust": lambda: chains.oust(flat, own, order, 0, 0, 1, 1.0),
         "chase_down": lambda: chains.chase_down(flat, own, order, 0, 0, 1, 1.0),
         "rebuild": lambda: chains.rebuild(flat, own, order, 0, 0, 4, 1.0),
-        "vacate": lambda: chains.vacate(flat, own, order, 0, 0, 1, 1.0),
+        "vacate": lambda: chains.vacate(flat, own, np.zeros(2, np.int64), order, order, 0, 0, 1, 1.0),
         "return_home": lambda: descent.return_home(flat, own, 0, 0, 0.0),
         "effects": lambda: walk.effects(flat, own, np.zeros(1, np.int64), np.zeros((0, 1))),
         "sample": lambda: walk.sample(flat, own, np.zeros(0)),

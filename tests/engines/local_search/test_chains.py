@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rebalancer import (
     AssignmentAffinitiesSpec,
@@ -19,7 +21,9 @@ from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.emptying import worth_emptying
 from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild, vacate
 from rebalancer.engines.local_search.kernels.descent import descend, swap_down
-from rebalancer.engines.local_search.kernels.trail import T_LENGTH, T_ROOM
+from rebalancer.engines.local_search.kernels.layout import Flat
+from rebalancer.engines.local_search.kernels.trail import T_LENGTH, T_ROOM, Trail
+from rebalancer.engines.local_search.records import packed
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.model import Model
 from tests.engines.worlds import attracted
@@ -53,13 +57,14 @@ def two_for_one() -> Model:
     return solver.model
 
 
-def half_empty(hosts: int) -> Rebalancer:
-    """Hosts that hold two tasks each and could hold four; every move costs, and so does every host that holds any."""
+def half_empty(hosts: int, scope: str = "host") -> Rebalancer:
+    """Hosts, two in a rack, that hold two tasks and could hold four; moves cost, and hosts or racks that hold any."""
     solver = Rebalancer("task", "host")
     solver.set_assignment({f"h{n}": [f"t{2 * n}", f"t{2 * n + 1}"] for n in range(hosts)})
+    solver.add_scope("rack", {f"r{n}": [f"h{2 * n}", f"h{2 * n + 1}"] for n in range(hosts // 2)})
     four = {"type": "ABSOLUTE", "global_limit": 4}
     solver.add_constraint(CapacitySpec(scope="host", dimension="task_count", limit=four))
-    solver.add_goal(MinimizeContainersSpec(scope="host", dimension="task_count"), weight=10)
+    solver.add_goal(MinimizeContainersSpec(scope=scope, dimension="task_count"), weight=10)
     solver.add_goal(MinimizeMovementSpec(scope="host", dimension="task_count", do_not_normalize=True))
     return solver
 
@@ -81,6 +86,16 @@ def gained(model: Model, kernels: list[tuple[Callable[..., int], int]], turns: i
     return int(before - score.objective[0])
 
 
+def emptied(sets: list[list[int]]) -> Callable[..., int]:
+    """Return a kernel like the others that empties sets of containers."""
+    starts, containers = packed([np.array(members, np.int32) for members in sets])
+
+    def empty(flat: Flat, trail: Trail, order: NDArray[np.int32], first: int, last: int, *rest: float) -> int:
+        return vacate(flat, trail, starts, containers, order[: len(sets)], first, min(last, len(sets)), *rest)
+
+    return empty
+
+
 def test_chains_go_round() -> None:
     moves: list[tuple[Callable[..., int], int]] = [(descend, 8), (swap_down, 8)]
     for members in (3, 4):
@@ -99,15 +114,33 @@ def test_emptying_pays_where_no_single_move_does() -> None:
     moves: list[tuple[Callable[..., int], int]] = [(descend, 8), (swap_down, 8), (chase_down, 4)]
     assert gained(model, moves, 50) == 0
     # three hosts are enough, and from each of the others two tasks move
-    assert gained(model, [(vacate, 4)], 50) == 3 * (10 - 2)
+    assert gained(model, [(emptied([[n] for n in range(6)]), 4)], 50) == 3 * (10 - 2)
+
+
+def test_racks_are_emptied_as_a_whole() -> None:
+    model = half_empty(8, "rack").model
+    assert gained(model, [(emptied([[n] for n in range(8)]), 4)], 50) == 0
+    # two racks are enough, and from each of the others four tasks move
+    racks = [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert gained(model, [(emptied(racks), 4)], 50) == 2 * (10 - 4)
+    assert half_empty(40, "rack").solve("local_search", 1.0, deterministic=True).objective["final"].tolist() == [
+        10 * 10 + 40
+    ]
+
+
+def emptying(model: Model) -> list[list[int]]:
+    """Return what is worth emptying, as lists."""
+    starts, containers = worth_emptying(model)
+    return [containers[first:last].tolist() for first, last in pairwise(starts.tolist())]
 
 
 def test_only_what_a_step_asks_for_is_worth_emptying() -> None:
-    assert worth_emptying(half_empty(6).model).tolist() == list(range(6))
-    assert worth_emptying(two_for_one()).tolist() == []
+    assert emptying(half_empty(6).model) == [[n] for n in range(6)]
+    assert emptying(half_empty(6, "rack").model) == [[0, 1], [2, 3], [4, 5]]
+    assert emptying(two_for_one()) == []
     some = ring(3)
     some.add_goal(ToFreeSpec(containers=["h1"], formula="MINIMIZE_OCCUPIED_CONTAINERS"))
-    assert worth_emptying(some.model).tolist() == [1]
+    assert emptying(some.model) == [[1]]
 
 
 def test_local_search_empties_hosts() -> None:

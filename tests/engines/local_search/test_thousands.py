@@ -147,7 +147,7 @@ def test_searching(hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         chase_down(flat, trail, order, 0, 8, 2, 1e-9)
         rebuild(flat, trail, order, 0, 8, 8, -searcher.merit / 100)
         agree(flat, model)
-        vacate(flat, trail, order, 0, 8, 8, -searcher.merit / 100)
+        vacate(flat, trail, np.array([0, 1, 3, 8]), order, order[:3], 0, 3, 8, -searcher.merit / 100)
         agree(flat, model)
         searcher.slopes()
         hot = searcher.merit / 10 ** (1 + turn / 2)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Z_CONTAINERS, Z_OBJECTS
@@ -153,36 +155,57 @@ def oust(f: Any, t: Any, order: Any, first: int, last: int, tries: int, least: f
 
 
 @kernel
-def vacate(f: Any, t: Any, order: Any, first: int, last: int, width: int, least: float) -> int:
-    """Empty some containers wherever that gains ``least`` in the end; returns like `descend`.
+def vacate(
+    f: Any, t: Any, starts: Any, containers: Any, order: Any, first: int, last: int, width: int, least: float
+) -> int:
+    """Empty some sets of containers wherever that gains ``least`` in the end; returns like `descend`.
 
     Each object goes to the cheapest of its home and some sampled containers, ``width`` in all; where none of them takes
     it, it looks at others.
+
+    Parameters
+    ----------
+    starts, containers : int64 and int32 arrays
+        Where the containers of each set begin in ``containers``, and they, in order.
     """
     for at in range(first, last):
-        c, length = order[at], t.numbers[T_LENGTH]
-        if full(t, f.load[c] + 1):
+        among = containers[starts[order[at]] : starts[order[at] + 1]]
+        held, length = 1, t.numbers[T_LENGTH]
+        for c in among:
+            held += f.load[c]
+        if full(t, held):
             return at
-        while f.load[c] > 0:
-            o, best = f.first[c], -1
-            for _ in range(_ROUNDS):
-                t.to[0] = f.home[o]
-                for j in range(1, width):
-                    t.to[j] = draw(t, f.sizes[Z_CONTAINERS])
-                block(f, t, o, width, FORBIDDEN)
-                for j in range(width):
-                    if t.to[j] != c and t.cost[j] < FORBIDDEN and (best < 0 or t.cost[j] < t.cost[best]):
-                        best = j
-                if best >= 0:
+        for c in among:
+            while f.load[c] > 0:
+                b = _elsewhere(f, t, f.first[c], among, width)
+                if b < 0:
                     break
-            if best < 0:
+                go(f, t, f.first[c], b)
+            if f.load[c] > 0:
+                back(f, t, length)
                 break
-            go(f, t, o, t.to[best])
-        if f.load[c] > 0:
-            back(f, t, length)
-        elif t.numbers[T_LENGTH] > length:
+        if t.numbers[T_LENGTH] > length:
             judged(f, t, length, -least)
     return last
+
+
+@kernel
+def _elsewhere(f: Any, t: Any, o: int, among: Any, width: int) -> int:
+    """Return the cheapest container that is none of some and takes an object; -1 where none is found."""
+    best = -1
+    for _ in range(_ROUNDS):
+        t.to[0] = f.home[o]
+        for j in range(1, width):
+            t.to[j] = draw(t, f.sizes[Z_CONTAINERS])
+        block(f, t, o, width, FORBIDDEN)
+        for j in range(width):
+            if t.cost[j] < FORBIDDEN and (best < 0 or t.cost[j] < t.cost[best]):
+                at = np.searchsorted(among, t.to[j])
+                if at == len(among) or among[at] != t.to[j]:
+                    best = j
+        if best >= 0:
+            return int(t.to[best])
+    return -1
 
 
 @kernel
