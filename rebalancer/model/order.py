@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.model.grid import Grid
 from rebalancer.problem.numbers import IntArray
+
+if TYPE_CHECKING:
+    from rebalancer.model.cells import Reduce
+
+
+def reduced(cells: Reduce) -> tuple[IntArray, IntArray]:
+    """Return the output group of each input group, and the output item of each input item; -1 for none."""
+    source = cells.source
+    group = np.zeros(source.groups, np.int64) if cells.group_map is None else cells.group_map
+    return group, np.zeros(source.items, np.int64) if cells.item_map is None else cells.item_map
 
 
 def targets(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.local_search.members import Members
-from rebalancer.model import Cells, Function, Grid, Map
+from rebalancer.model import Cells, Function, Grid, Map, Reduce
 from rebalancer.model.grid import apply
 from rebalancer.problem.numbers import IntArray
 
@@ -41,7 +41,7 @@ class Column:
     low: list[Grid] = field(default_factory=list)
     high: list[Grid] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
-    read: bool = False  # by a special
+    read: bool = False  # by a special that needs all cells written down
     index: int = -1
 
 
@@ -127,7 +127,14 @@ class Special:
     inputs: tuple[Column, ...]
     output: Column
 
+    @property
+    def ranks(self) -> bool:
+        """Whether it reads the largest or smallest few of its cells."""
+        return isinstance(self.cells, Reduce) and self.cells.rank <= MOST_RANKS
 
+
+#: Of very many cells of which most are 0, those that are not are gone through one by one down to this rank at most.
+MOST_RANKS = 64
 #: What changes the unit only, but for rounding.
 COARSER = (Function.ROUND, Function.RAISE)
 ONE, ZERO = Grid.constant(1, 1, 1), Grid.constant(1, 1, 0)

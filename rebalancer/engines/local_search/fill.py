@@ -9,22 +9,45 @@ from rebalancer.engines.local_search.atoms import Column, Special
 from rebalancer.engines.local_search.forms import FAR
 from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.layout import Flat
+from rebalancer.engines.local_search.kernels.ranks import fill_ranks
 from rebalancer.engines.local_search.kernels.settle import build_trees
+from rebalancer.model import Reduce
 from rebalancer.model.evaluate import add_up
+from rebalancer.model.order import reduced
 from rebalancer.problem.numbers import IntArray
 
 
-def fill_numbers(flat: Flat, specials: list[Special], rows: IntArray, columns: IntArray) -> None:
+def fill_numbers(
+    flat: Flat,
+    specials: list[Special],
+    rows: IntArray,
+    columns: IntArray,
+    sparse: dict[int, tuple[IntArray, IntArray, IntArray]],
+) -> None:
     """Fill in the trees and sorted rows of largest, smallest and n-th largest cells.
 
     Parameters
     ----------
     rows, columns : int64 arrays
         What the layout says of each special, and of each column.
+    sparse : dict
+        By column, the cells of tallies in hash rows, see `sparse_tally_at`.
     """
-    for special, row in zip(specials, rows, strict=True):
+    for number, (special, row) in enumerate(zip(specials, rows, strict=True)):
         kind = int(row[at.X_KIND])
         if kind not in (at.K_MAX, at.K_MIN, at.K_NTH, at.K_REST):
+            continue
+        if row[at.X_PLACE] < 0:
+            assert isinstance(special.cells, Reduce)
+            members = special.inputs[0].members
+            assert members is not None
+            shape = special.cells.groups, special.cells.items
+            group, item = (
+                np.bincount(part[part >= 0], minlength=outputs)
+                for part, outputs in zip(reduced(special.cells), shape, strict=True)
+            )
+            entries = sparse[special.inputs[0].index]
+            fill_ranks(flat, number * at.X_WIDTH, np.outer(group, item).ravel(), len(members.member), *entries)
             continue
         source = columns[special.inputs[0].index]
         values = flat.values[source[at.C_VALUES] : source[at.C_VALUES] + source[at.C_SIZE]]
@@ -66,14 +89,14 @@ def tally_at(column: Column, place: NDArray[np.int32]) -> IntArray:
     return add_up(key, _weights_at(column, place)[kept], column.groups * column.items)
 
 
-def sparse_tally_at(column: Column, place: NDArray[np.int32]) -> tuple[IntArray, IntArray]:
-    """Return the cells of a tally that are not empty, by key, and what they hold."""
+def sparse_tally_at(column: Column, place: NDArray[np.int32]) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the groups and items of the cells of a tally that are not empty, and what they hold."""
     assert column.members is not None
     assert column.item_of is not None
     item = column.item_of[place[column.members.member]]
     kept = item >= 0
     keys, slot = np.unique(column.members.group[kept] * column.items + item[kept], return_inverse=True)
-    return keys, add_up(slot, _weights_at(column, place)[kept], len(keys))
+    return keys // column.items, keys % column.items, add_up(slot, _weights_at(column, place)[kept], len(keys))
 
 
 __all__ = ["fill_numbers", "sparse_tally_at", "tally_at"]

@@ -14,15 +14,16 @@ from rebalancer.engines.local_search.forms import FAR, Forms, TooLargeForMoves
 from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.jit import ready
 from rebalancer.engines.local_search.kernels.layout import Flat
+from rebalancer.engines.local_search.kernels.ranks import H_WIDTH, N_WIDTH
 from rebalancer.engines.local_search.lanes import assign_lanes
 from rebalancer.engines.local_search.records import Pool, Records, packed
 from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Map, Model, Product, Ratio, Reduce
 from rebalancer.model.grid import apply, stack
-from rebalancer.model.order import targets
+from rebalancer.model.order import reduced, targets
 from rebalancer.problem.numbers import IntArray
 
-#: Tallies with more cells than this, and than four times their memberships, are kept as hash rows.
-DENSE_CELLS = 1_000_000
+#: Tallies with more cells than this, and than so many for each membership, are kept as hash rows.
+DENSE_CELLS, DENSE_SHARE = 1_000_000, 4
 #: Records of at most this many words are written down cell by cell.
 DENSE_WORDS = 4_000_000
 
@@ -86,7 +87,7 @@ class Flattener:
         row[at.C_GROUPS], row[at.C_ITEMS], row[at.C_SIZE] = column.groups, column.items, size
         row[at.C_VALUES], row[at.C_HASH] = -1, -1
         members = column.members
-        if members is None or column.read or size <= max(DENSE_CELLS, 4 * len(members.member)):
+        if members is None or column.read or size <= max(DENSE_CELLS, DENSE_SHARE * len(members.member)):
             row[at.C_VALUES] = self._values
             self._values += size
         else:
@@ -201,7 +202,10 @@ class Flattener:
             assert isinstance(cells, Reduce)
             row[at.X_KIND] = _KINDS.get(cells.how, at.K_REST)
             row[at.X_NUMBER] = cells.rank
-            self._lay_out(cells, row)
+            if self._columns[special.inputs[0].index, at.C_VALUES] >= 0:
+                self._lay_out(cells, row)
+            else:
+                self._rank(cells, row, special.inputs[0])
         return row
 
     def _lay_out(self, cells: Reduce, row: list[int]) -> None:
@@ -220,6 +224,15 @@ class Flattener:
         place = np.where(target >= 0, target * 2**32 + within, -1)
         row[at.X_PLACE] = self._spots.add(place)
         row[at.X_TREES] = self._spots.add(start.astype(np.int64))
+
+    def _rank(self, cells: Reduce, row: list[int], column: Column) -> None:
+        """Make room for the cells that are not 0, which are no more than the tally has memberships."""
+        assert column.members is not None
+        group, item = reduced(cells)
+        row[at.X_PLACE] = -1
+        row[at.X_GROUP_MAP], row[at.X_ITEM_MAP] = (self._maps.add(part.astype(np.int32)) for part in (group, item))
+        row[at.X_TREES] = self._tree_length
+        self._tree_length += 1 + H_WIDTH * cells.groups * cells.items + N_WIDTH * len(column.members.member)
 
     def _list_uses(self) -> IntArray:
         """Note with each column the specials that read it."""
@@ -434,6 +447,7 @@ class Flattener:
             lanes=np.zeros((self.containers + 1) * at.L_WIDTH * self._lanes),
             scarce=np.zeros(self._lanes, np.int64),
         )
+        sparse: dict[int, tuple[IntArray, IntArray, IntArray]] = {}
         for column, row in zip(self.forms.columns, columns, strict=True):
             if column.members is None:
                 start = int(row[at.C_VALUES])
@@ -442,9 +456,9 @@ class Flattener:
                 start = int(row[at.C_VALUES])
                 values[start : start + row[at.C_SIZE]] = tally_at(column, place)
             else:
-                keys, sums = sparse_tally_at(column, place)
-                fill_hashes(flat, column.index * at.C_WIDTH, keys // column.items, keys % column.items, sums)
-        fill_numbers(flat, self.forms.specials, self._specials, columns)
+                sparse[column.index] = sparse_tally_at(column, place)
+                fill_hashes(flat, column.index * at.C_WIDTH, *sparse[column.index])
+        fill_numbers(flat, self.forms.specials, self._specials, columns, sparse)
         link(flat)
         settle(flat)
         return flat

@@ -105,6 +105,8 @@ class Forms:
         self.columns = [column for column in self.columns if id(column) in needed]
         self.specials = [special for special in self.specials if id(special.output) in needed]
         for special in self.specials:
+            if special.ranks and special.inputs[0].members is not None:
+                continue  # cells that are 0 need not be written down
             for column in special.inputs:
                 column.read = True
                 if column.groups * column.items > MOST_CELLS:

@@ -15,6 +15,7 @@ from rebalancer.problem import ProblemBuilder
 #: The kernels that searches call; the others are compiled with these, or apart and before.
 ENTRIES = (
     "fill_hashes",
+    "fill_ranks",
     "build_trees",
     "link",
     "settle",
@@ -74,7 +75,7 @@ def warm(on_kernel: Callable[[str], None] | None = None) -> None:
 def _runs() -> dict[str, Callable[[], object]]:
     """Return what runs each kernel with arguments of the types that searches use."""
     from rebalancer.engines.local_search.flatten import Flattener
-    from rebalancer.engines.local_search.kernels import chains, descent, heat, settle, slopes, trail, walk
+    from rebalancer.engines.local_search.kernels import chains, descent, heat, ranks, settle, slopes, trail, walk
 
     model = _tiny()
     flat = Flattener(model).at(model.problem.initial)
@@ -83,6 +84,7 @@ def _runs() -> dict[str, Callable[[], object]]:
     indices, amounts = np.zeros(0, np.int64), np.zeros(0, np.int64)
     return {
         "fill_hashes": lambda: settle.fill_hashes(flat, 0, indices, indices, amounts),
+        "fill_ranks": lambda: ranks.fill_ranks(flat, 0, indices, 0, indices, indices, amounts),
         "build_trees": lambda: settle.build_trees(flat.numbers, flat.spots, True),
         "link": lambda: settle.link(flat),
         "settle": lambda: settle.settle(flat),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.local_search import flatten
 from rebalancer.engines.local_search.flatten import Flattener
-from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Flat
+from rebalancer.engines.local_search.kernels.layout import N_BROKEN, X_PLACE, X_WIDTH, Flat
 from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.model import Cells, GoalCells, Model, ModelBuilder, assemble
 from rebalancer.specs.registry import BUILT_IN
@@ -47,6 +47,8 @@ def walk(model: Model, seed: int, moves: int = 40) -> None:
     for obj, source in reversed(log):
         move(flat, obj, source)
     after = (flat.values, flat.broken, flat.place, flat.numbers)
+    if (flat.specials.reshape(-1, X_WIDTH)[:, X_PLACE] < 0).any():  # which nodes of `ranks` are free may differ
+        before, after = before[:3], after[:3]
     for known, now in zip(before, after, strict=True):
         np.testing.assert_array_equal(known, now)
 
@@ -75,6 +77,7 @@ def test_any_mixture(model: Model, seed: int) -> None:
 def test_hash_rows_hold_what_tables_hold(model: Model, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flatten, "DENSE_CELLS", 0)
+        patch.setattr(flatten, "DENSE_SHARE", 0)
         patch.setattr(flatten, "DENSE_WORDS", 0)
         walk(model, seed)
 

@@ -121,6 +121,7 @@ def test_every_spec(key: str) -> None:
 def test_mixtures(number: int, hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if hashed:
         monkeypatch.setattr(flatten, "DENSE_CELLS", 0)
+        monkeypatch.setattr(flatten, "DENSE_SHARE", 0)
         monkeypatch.setattr(flatten, "DENSE_WORDS", 0)
     wander(mixtures()[number], number)
 
@@ -130,6 +131,7 @@ def test_searching(hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernels that searches are made of, which undo most of what they try."""
     if hashed:
         monkeypatch.setattr(flatten, "DENSE_CELLS", 0)
+        monkeypatch.setattr(flatten, "DENSE_SHARE", 0)
         monkeypatch.setattr(flatten, "DENSE_WORDS", 0)
     model = crowded(120, 8)
     searcher = Searcher(model, Incumbent.of(model, Request(time_limit=1.0, deterministic=True)), 1)

@@ -25,7 +25,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_COLUMNS,
     Z_CONTAINERS,
 )
-from rebalancer.engines.local_search.kernels.slopes import price
+from rebalancer.engines.local_search.kernels.slopes import price, use_price
 
 
 @kernel
@@ -42,7 +42,7 @@ def _paid(f: Any, k: int, g: int, s: int, v: int) -> float:
         if y:
             cost += y * price(f, p, rec, g, s)
     if f.columns[k + C_USE] < f.columns[k + C_USE_END]:
-        cost += v * f.gradient[f.columns[k + C_VALUES] + g * f.columns[k + C_ITEMS] + s]
+        cost += v * use_price(f, k, g, s, v)
     return cost
 
 

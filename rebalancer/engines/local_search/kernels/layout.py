@@ -70,10 +70,12 @@ F_IDENTITY, F_HINGE, F_STEP, F_SQUARE, F_CEIL, F_MOD, F_ROUND = range(7)
     X_INPUTS,  # its inputs in ``maps``
     X_INPUTS_END,
     X_NUMBER,  # divisor, factor or rank
-    X_PLACE,  # where the position of each input cell begins in ``spots``
-    X_TREES,  # where the start of each output's numbers begins in ``spots``
-) = range(7)
-X_WIDTH = 7
+    X_PLACE,  # where the position of each input cell begins in ``spots``; -1: in `ranks`, by the maps
+    X_TREES,  # where the start of each output's numbers begins in ``spots``; of `ranks` in ``numbers``
+    X_GROUP_MAP,  # of `ranks`: where the output group of each input group begins in ``maps``
+    X_ITEM_MAP,
+) = range(9)
+X_WIDTH = 9
 K_LARGEST_OF, K_SMALLEST_OF, K_PRODUCT, K_RATIO, K_MAX, K_MIN, K_NTH, K_REST = range(8)
 
 #: What is in ``counts``.
@@ -142,7 +144,7 @@ class Flat(Arrays):
     broken: Int64  # amount beyond bounds, at each column's beginning
     paid: Int64  # of rising columns, how many cells have a piece that is not 0, and then 1 if more may be worth having;
     # of tallies, then 1 if somebody was seen to gain there by coming, other than home
-    numbers: Int64  # trees and sorted rows of specials
+    numbers: Int64  # trees, sorted rows and `ranks` of specials
     gradient: Float64  # by value
     piece_gradient: Float64  # what one unit more of each piece is worth, at its beginning
     lean: Float64  # at the beginning of columns of one cell: what a unit is worth beyond what it is (N_LEANING)

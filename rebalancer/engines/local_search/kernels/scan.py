@@ -15,7 +15,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_FLAT,
     C_HIGH,
     C_ITEM_OF,
-    C_ITEMS,
     C_LOW,
     C_PIECE,
     C_PIECE_END,
@@ -23,7 +22,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_RISING,
     C_USE,
     C_USE_END,
-    C_VALUES,
     C_WORDS,
     FLAT,
     P_WIDTH,
@@ -36,7 +34,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_LANES,
     Z_OBJECTS,
 )
-from rebalancer.engines.local_search.kernels.slopes import price
+from rebalancer.engines.local_search.kernels.slopes import price, use_price
 from rebalancer.engines.local_search.kernels.trail import TRAIL
 
 
@@ -58,7 +56,7 @@ def cell_cost(f: Any, k: int, g: int, s: int, old: int, new: int) -> float:
         if dy:
             cost += dy * price(f, p, rec, g, s)
     if f.columns[k + C_USE] < f.columns[k + C_USE_END]:
-        cost += (new - old) * f.gradient[f.columns[k + C_VALUES] + g * f.columns[k + C_ITEMS] + s]
+        cost += (new - old) * use_price(f, k, g, s, old)
     return cost
 
 

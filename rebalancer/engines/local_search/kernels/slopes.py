@@ -24,6 +24,8 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_PIECE_END,
     C_RISING,
     C_SIZE,
+    C_USE,
+    C_USE_END,
     C_VALUES,
     C_WIDTH,
     C_WORDS,
@@ -68,6 +70,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     X_INPUTS_END,
     X_KIND,
     X_NUMBER,
+    X_OUTPUT,
     X_PLACE,
     X_TREES,
     Z_COLUMNS,
@@ -77,6 +80,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_SINGLES,
     Z_VALUES,
 )
+from rebalancer.engines.local_search.kernels.ranks import H_WIDTH, decides, head_of
 
 
 @kernel
@@ -138,6 +142,22 @@ def _fan_price(f: Any, p: int, rec: int, fan: int) -> float:
     for i in range(fan + 1, fan + 1 + f.maps[fan]):
         total += f.gradient[at + f.maps[i]]
     return total * coefficient(f, p, rec)
+
+
+@kernel
+def use_price(f: Any, k: int, g: int, s: int, x: int) -> float:
+    """Return what one unit more of a cell that holds ``x`` is worth to the specials that read it."""
+    base = f.columns[k + C_VALUES]
+    if base >= 0:
+        return float(f.gradient[base + g * f.columns[k + C_ITEMS] + s])
+    total = 0.0
+    for i in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
+        u = f.uses[i]
+        head = head_of(f, u, g, s)
+        if head >= 0 and decides(f, u, head, x):
+            output = (head - f.specials[u + X_TREES] - 1) // H_WIDTH
+            total += f.gradient[f.columns[f.specials[u + X_OUTPUT] + C_VALUES] + output]
+    return total
 
 
 @kernel
@@ -274,6 +294,8 @@ def _maker(f: Any, u: int, k: int) -> None:
     if kind == K_MAX or kind == K_MIN or kind == K_NTH or kind == K_REST:
         source = f.maps[first]
         start = f.columns[source + C_VALUES]
+        if start < 0:
+            return  # most cells are 0: `use_price` tells where somebody asks
         for i in range(f.columns[source + C_SIZE]):
             place = f.spots[f.specials[u + X_PLACE] + i]
             if place < 0:
