@@ -21,7 +21,7 @@ from rebalancer.model.cells import (
     Tally,
 )
 from rebalancer.model.grid import DENSE_CELLS, Grid, apply, reduce_extremum, reduce_sum
-from rebalancer.model.order import order_statistic, targets
+from rebalancer.model.order import order_statistic, reduced
 from rebalancer.problem import Problem
 from rebalancer.problem.numbers import IntArray
 
@@ -185,25 +185,15 @@ def _reduce(cells: Reduce, values: CellValues) -> Value:
     source = values.known[cells.source.index]
     shape = (cells.source.groups, cells.source.items)
     if cells.how in (Gathering.NTH_LARGEST, Gathering.ALL_BUT_LARGEST):
-        target = targets(*shape, cells.items, cells.group_map, cells.item_map)
+        rest, maps = cells.how is Gathering.ALL_BUT_LARGEST, reduced(cells)
         picked = [
             None
             if grid is None
-            else order_statistic(
-                source.integers,
-                grid,
-                target,
-                (cells.groups, cells.items),
-                cells.rank,
-                cells.how is Gathering.ALL_BUT_LARGEST,
-            )
+            else order_statistic(source.integers, grid, maps, (cells.groups, cells.items), cells.rank, rest)
             for grid in (source.integers, source.precise)
         ]
         assert picked[0] is not None
-        return Value(
-            Grid(cells.groups, cells.items, picked[0]),
-            None if picked[1] is None else Grid(cells.groups, cells.items, picked[1]),
-        )
+        return Value(picked[0], picked[1])
     if cells.how is not Gathering.SUM:
         largest = cells.how is Gathering.MAX
         results = [
@@ -213,10 +203,7 @@ def _reduce(cells: Reduce, values: CellValues) -> Value:
             for grid in (source.integers, source.precise)
         ]
         assert results[0] is not None
-        return Value(
-            Grid(cells.groups, cells.items, results[0]),
-            None if results[1] is None else Grid(cells.groups, cells.items, results[1]),
-        )
+        return Value(results[0], results[1])
     weighted = apply(np.multiply, *shape, source.integers, cells.coef)
     integers = Grid(
         cells.groups, cells.items, reduce_sum(weighted, cells.groups, cells.items, cells.group_map, cells.item_map)

@@ -340,21 +340,44 @@ def reduce_extremum(
     item_map: NDArray[np.int64] | None,
     largest: bool,
     empty: int | float,
-) -> NDArray[Any]:
+) -> Grid:
     """Return the largest (or smallest) of the cells that map to each output cell; ``empty`` where none does."""
     floats = grid.table.dtype.kind == "f"
     operation, edge = (np.maximum, -1) if largest else (np.minimum, 1)
     extreme = edge * np.inf if floats else np.iinfo(np.int64).min if largest else np.iinfo(np.int64).max
-    out = np.full((groups, items), extreme, np.float64 if floats else np.int64)
     to_group = np.zeros(grid.groups, np.int64) if group_map is None else np.asarray(group_map, np.int64)
     to_item = np.zeros(grid.items, np.int64) if item_map is None else np.asarray(item_map, np.int64)
+    counts = [np.bincount(to[to >= 0], minlength=outputs) for to, outputs in ((to_group, groups), (to_item, items))]
+    if groups * items > DENSE_CELLS and grid.table.size == 1 and all(count.all() for count in counts):
+        return _rare_extremum(grid, (groups, items), to_group, to_item, counts, operation)
+    out = np.full((groups, items), extreme, np.float64 if floats else np.int64)
     if grid.size <= DENSE_CELLS:
         rows, cols = np.flatnonzero(to_group >= 0), np.flatnonzero(to_item >= 0)
         if len(rows) and len(cols):
             operation.at(out, (to_group[rows][:, None], to_item[cols][None, :]), grid.dense()[np.ix_(rows, cols)])
     else:
         _sparse_extremum(grid, out, to_group, to_item, operation)
-    return np.where(out == extreme, empty, out)
+    return Grid(groups, items, np.where(out == extreme, empty, out))
+
+
+def _rare_extremum(
+    grid: Grid,
+    shape: tuple[int, int],
+    to_group: IntArray,
+    to_item: IntArray,
+    counts: list[IntArray],
+    operation: np.ufunc,
+) -> Grid:
+    """Return extremes of cells that are alike but for exceptions, where every output has some: alike, but for a few."""
+    group, item = grid.keys // grid.items, grid.keys % grid.items
+    kept = (to_group[group] >= 0) & (to_item[item] >= 0)
+    key = to_group[group[kept]] * shape[1] + to_item[item[kept]]
+    order = np.argsort(key, kind="stable")
+    keys, first, number = np.unique(key[order], return_index=True, return_counts=True)
+    values = operation.reduceat(grid.values[kept][order], first) if len(keys) else grid.values[:0]
+    usual = number < counts[0][keys // shape[1]] * counts[1][keys % shape[1]]
+    values = np.where(usual, operation(values, grid.table[0, 0]), values)
+    return Grid(*shape, grid.table, None, keys, values)
 
 
 def _sparse_extremum(grid: Grid, out: NDArray[Any], to_group: IntArray, to_item: IntArray, operation: np.ufunc) -> None:

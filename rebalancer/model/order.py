@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rebalancer.model.grid import Grid
+from rebalancer.model.grid import DENSE_CELLS, Grid
 from rebalancer.problem.numbers import IntArray
 
 if TYPE_CHECKING:
@@ -32,8 +31,8 @@ def targets(
 
 
 def order_statistic(
-    decisive: Grid, values: Grid, target: IntArray, shape: tuple[int, int], rank: int, rest: bool
-) -> NDArray[Any]:
+    decisive: Grid, values: Grid, maps: tuple[IntArray, IntArray], shape: tuple[int, int], rank: int, rest: bool
+) -> Grid:
     """Return, for every output cell, a statistic of the cells that map to it.
 
     Parameters
@@ -42,26 +41,37 @@ def order_statistic(
         What cells are ordered by.
     values : Grid
         What is returned of them: the same integers, or their exact values.
-    target : int64 array
-        Output key of every input cell, -1 for none.
+    maps : two int64 arrays
+        Output group of each group, and output item of each item; -1 for none.
     rank : int
         Without ``rest``: the value with this many above it (of too few cells: the smallest). With ``rest``: the sum
         of all but this many largest.
         0 where no cell maps.
     """
-    chosen = np.flatnonzero(target >= 0)
-    key = target[chosen]
-    ints, exact = decisive.dense().ravel()[chosen], values.dense().ravel()[chosen]
+    group, item = maps
+    rare = decisive.size > DENSE_CELLS and decisive.table.size == values.table.size == 1
+    keys = np.union1d(decisive.keys, values.keys) if rare else np.arange(decisive.size)
+    to_group, to_item = group[keys // decisive.items], item[keys % decisive.items]
+    kept = (to_group >= 0) & (to_item >= 0)
+    keys, key = keys[kept], to_group[kept] * shape[1] + to_item[kept]
+    ints, exact = decisive.at_keys(keys), values.at_keys(keys)
     order = np.lexsort((-ints, key))
-    key, exact = key[order], exact[order]
-    out = np.zeros(shape[0] * shape[1], exact.dtype)
-    if not len(key):
-        return out.reshape(shape)
-    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-    size = np.diff(np.append(first, len(key)))
+    key, ints, exact = key[order], ints[order], exact[order]
+    # all other cells are alike: among those of their output, they begin after what is larger
+    counted = [np.bincount(part[part >= 0], minlength=length) for part, length in zip(maps, shape, strict=True)]
+    listed = np.bincount(key, minlength=shape[0] * shape[1])
+    others = np.outer(*counted).ravel() - listed
+    larger = np.bincount(key[ints > decisive.table[0, 0]], minlength=len(listed))
+    first = np.cumsum(listed) - listed
+    usual = values.table[0, 0]
     if rest:
-        position = np.arange(len(key)) - np.repeat(first, size)
+        position = np.arange(len(key)) - np.repeat(first, listed)
+        position += np.where(position < larger[key], 0, others[key])
+        out = usual * np.maximum(0, others - np.maximum(0, rank - larger))
         np.add.at(out, key, np.where(position >= rank, exact, 0))
     else:
-        out[key[first]] = exact[first + np.minimum(rank, size - 1)]
-    return out.reshape(shape)
+        nth = np.minimum(rank, listed + others - 1)
+        out = np.where(nth < 0, usual * 0, usual)
+        found = np.flatnonzero((nth >= 0) & ((nth < larger) | (nth >= larger + others)))
+        out[found] = exact[(first + np.where(nth < larger, nth, nth - others))[found]]
+    return Grid(*shape, out.reshape(shape))

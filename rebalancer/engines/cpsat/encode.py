@@ -271,15 +271,13 @@ class Encoder:
         largest = cells.how is Gathering.MAX
         const = reduce_extremum(rows.const, cells.groups, cells.items, cells.group_map, cells.item_map, largest, 0)
         if not len(rows.key):
-            return constant_rows(Grid(cells.groups, cells.items, const))
+            return constant_rows(const)
         rows = self.as_variables(source, rows)
         all_group, all_item = np.divmod(np.arange(source.groups * source.items), source.items)
         to_group = np.zeros(len(all_group), np.int64) if cells.group_map is None else cells.group_map[all_group]
         to_item = np.zeros(len(all_item), np.int64) if cells.item_map is None else cells.item_map[all_item]
         to = np.where((to_group >= 0) & (to_item >= 0), to_group * cells.items + to_item, -1)
-        return self._pick(
-            cells, [(rows, np.flatnonzero(to >= 0), to[to >= 0])], Grid(cells.groups, cells.items, const), largest
-        )
+        return self._pick(cells, [(rows, np.flatnonzero(to >= 0), to[to >= 0])], const, largest)
 
     def _extremum(self, cells: Extremum) -> Rows:
         parts = []

@@ -9,7 +9,7 @@ import numpy as np
 from rebalancer.engines.cpsat.proto import INFINITE
 from rebalancer.engines.cpsat.rows import Rows, single_rows, with_values
 from rebalancer.model import Cells, Gathering, Grid, Map, Product, Ratio, Reduce
-from rebalancer.model.order import order_statistic, targets
+from rebalancer.model.order import order_statistic, reduced, targets
 from rebalancer.problem.numbers import IntArray
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def encode_ordered(encoder: Encoder, cells: Reduce) -> Rows:
     target = targets(source.groups, source.items, cells.items, cells.group_map, cells.item_map)
     factors = Factors(encoder, source, source.groups, source.items)
     known = Grid(source.groups, source.items, factors.const.reshape(source.groups, source.items))
-    const = order_statistic(known, known, target, (cells.groups, cells.items), cells.rank, rest)
+    const = order_statistic(known, known, reduced(cells), (cells.groups, cells.items), cells.rank, rest).dense()
     members: dict[int, list[tuple[IntArray, IntArray, int, int, int]]] = {}
     for key, to in enumerate(target.tolist()):
         if to >= 0:

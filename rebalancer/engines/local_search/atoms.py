@@ -30,6 +30,10 @@ class Column:
         Of a tally.
     start : Cells or None
         What the evaluator calls it: its value, or the linear form inside of it where ``inside``.
+    busy : int64 array (groups) or None
+        How many cells of each group are not 0 at any time, at most, if that is known.
+    offset : Grid or None
+        What to add to it for what the evaluator says; None: nothing.
     """
 
     groups: int
@@ -43,6 +47,28 @@ class Column:
     pieces: list[Piece] = field(default_factory=list)
     read: bool = False  # by a special that needs all cells written down
     index: int = -1
+    busy: IntArray | None = None
+    offset: Grid | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return self.groups * self.items
+
+    @property
+    def large(self) -> bool:
+        """Whether it may pay not to write down every cell."""
+        return self.size > max(1, DENSE_CELLS)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether only the cells that are not 0 are kept: where there are many more, and nothing asks for all."""
+        if self.busy is None or self.read or not self.large or self.size <= DENSE_SHARE * int(self.busy.sum()):
+            return False
+        if self.members is not None:
+            return True
+        bounds = [(bound, 1) for bound in self.high] + [(bound, -1) for bound in self.low]
+        return all((sign * part >= 0).all() for bound, sign in bounds for part in (bound.table, bound.values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +147,15 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Special:
-    """Cells that read several others: an extreme, an order statistic, a product, a quotient."""
+    """Cells that read several others: an extreme, an order statistic, a product, a quotient.
+
+    ``heads`` is where it keeps what it knows of its outputs, if these are too many to be written down.
+    """
 
     cells: Cells
     inputs: tuple[Column, ...]
     output: Column
+    heads: Column
 
     @property
     def ranks(self) -> bool:
@@ -133,11 +163,21 @@ class Special:
         return isinstance(self.cells, Reduce) and self.cells.rank <= MOST_RANKS
 
 
+#: Columns with more cells than this, and than so many for each that may be other than 0, are kept as hash rows.
+DENSE_CELLS, DENSE_SHARE = 1_000_000, 4
 #: Of very many cells of which most are 0, those that are not are gone through one by one down to this rank at most.
 MOST_RANKS = 64
 #: What changes the unit only, but for rounding.
 COARSER = (Function.ROUND, Function.RAISE)
 ONE, ZERO = Grid.constant(1, 1, 1), Grid.constant(1, 1, 0)
+
+
+def ranks_of(special: Special) -> tuple[int, int]:
+    """Return how many outputs of a special are kept one after the other, and how many nodes it may need besides."""
+    busy, output = special.inputs[0].busy, special.output
+    assert busy is not None
+    values = int(busy.sum())
+    return (0, 2 * values) if output.sparse else (output.size, values)
 
 
 def same_place(mapping: Any) -> bool:
@@ -147,7 +187,7 @@ def same_place(mapping: Any) -> bool:
 
 def plain_form(column: Column) -> Form:
     """Return a column's cells as a form."""
-    return Form((Atom(column, (), ONE, Way()),), ZERO)
+    return Form((Atom(column, (), ONE, Way()),), ZERO if column.offset is None else column.offset)
 
 
 def constant_of(grid: Grid) -> int | None:

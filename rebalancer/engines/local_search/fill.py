@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.atoms import Column, Special
+from rebalancer.engines.local_search.atoms import Column, Special, ranks_of
 from rebalancer.engines.local_search.forms import FAR
 from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.kernels.ranks import fill_ranks
 from rebalancer.engines.local_search.kernels.settle import build_trees
-from rebalancer.model import Reduce
 from rebalancer.model.evaluate import add_up
-from rebalancer.model.order import reduced
 from rebalancer.problem.numbers import IntArray
 
 
@@ -31,23 +29,15 @@ def fill_numbers(
     rows, columns : int64 arrays
         What the layout says of each special, and of each column.
     sparse : dict
-        By column, the cells of tallies in hash rows, see `sparse_tally_at`.
+        By column, the cells that are not 0 of those in hash rows, as groups, items and values.
     """
     for number, (special, row) in enumerate(zip(specials, rows, strict=True)):
         kind = int(row[at.X_KIND])
         if kind not in (at.K_MAX, at.K_MIN, at.K_NTH, at.K_REST):
             continue
         if row[at.X_PLACE] < 0:
-            assert isinstance(special.cells, Reduce)
-            members = special.inputs[0].members
-            assert members is not None
-            shape = special.cells.groups, special.cells.items
-            group, item = (
-                np.bincount(part[part >= 0], minlength=outputs)
-                for part, outputs in zip(reduced(special.cells), shape, strict=True)
-            )
             entries = sparse[special.inputs[0].index]
-            fill_ranks(flat, number * at.X_WIDTH, np.outer(group, item).ravel(), len(members.member), *entries)
+            fill_ranks(flat, number * at.X_WIDTH, *ranks_of(special), *entries)
             continue
         source = columns[special.inputs[0].index]
         values = flat.values[source[at.C_VALUES] : source[at.C_VALUES] + source[at.C_SIZE]]
@@ -89,7 +79,7 @@ def tally_at(column: Column, place: NDArray[np.int32]) -> IntArray:
     return add_up(key, _weights_at(column, place)[kept], column.groups * column.items)
 
 
-def sparse_tally_at(column: Column, place: NDArray[np.int32]) -> tuple[IntArray, IntArray, IntArray]:
+def entries_at(column: Column, place: NDArray[np.int32]) -> tuple[IntArray, IntArray, IntArray]:
     """Return the groups and items of the cells of a tally that are not empty, and what they hold."""
     assert column.members is not None
     assert column.item_of is not None
@@ -99,4 +89,4 @@ def sparse_tally_at(column: Column, place: NDArray[np.int32]) -> tuple[IntArray,
     return keys // column.items, keys % column.items, add_up(slot, _weights_at(column, place)[kept], len(keys))
 
 
-__all__ = ["fill_numbers", "sparse_tally_at", "tally_at"]
+__all__ = ["entries_at", "fill_numbers", "tally_at"]

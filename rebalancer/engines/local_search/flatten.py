@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.bounds.walk import inside_bound, known_bounds, stays_placed
 from rebalancer.engines.local_search.alike import partners_of
-from rebalancer.engines.local_search.atoms import Column, Piece, Special, Way, is_rising
+from rebalancer.engines.local_search.atoms import Column, Piece, Special, Way, is_rising, ranks_of
 from rebalancer.engines.local_search.forms import FAR, Forms, TooLargeForMoves
 from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.jit import ready
 from rebalancer.engines.local_search.kernels.layout import Flat
-from rebalancer.engines.local_search.kernels.ranks import H_WIDTH, N_WIDTH
+from rebalancer.engines.local_search.kernels.ranks import WIDTH
 from rebalancer.engines.local_search.lanes import assign_lanes
 from rebalancer.engines.local_search.records import Pool, Records, packed
 from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Map, Model, Product, Ratio, Reduce
@@ -22,8 +22,6 @@ from rebalancer.model.grid import apply, stack
 from rebalancer.model.order import reduced, targets
 from rebalancer.problem.numbers import IntArray
 
-#: Tallies with more cells than this, and than so many for each membership, are kept as hash rows.
-DENSE_CELLS, DENSE_SHARE = 1_000_000, 4
 #: Records of at most this many words are written down cell by cell.
 DENSE_WORDS = 4_000_000
 
@@ -40,6 +38,7 @@ _FUNCTIONS = {
     Function.MOD: at.F_MOD,
     Function.ROUND: at.F_ROUND,
 }
+_RANK_MAPS = at.X_GROUP_MAP, at.X_ITEM_MAP, at.X_GROUP_COUNT, at.X_ITEM_COUNT
 _KINDS = {Gathering.MAX: at.K_MAX, Gathering.MIN: at.K_MIN, Gathering.NTH_LARGEST: at.K_NTH}
 
 
@@ -83,16 +82,16 @@ class Flattener:
 
     def _column(self, column: Column) -> list[int]:
         row = [0] * at.C_WIDTH
-        size = column.groups * column.items
+        size = column.size
         row[at.C_GROUPS], row[at.C_ITEMS], row[at.C_SIZE] = column.groups, column.items, size
         row[at.C_VALUES], row[at.C_HASH] = -1, -1
         members = column.members
-        if members is None or column.read or size <= max(DENSE_CELLS, DENSE_SHARE * len(members.member)):
-            row[at.C_VALUES] = self._values
-            self._values += size
-        else:
+        if column.sparse:
             row[at.C_HASH] = self._hashes
             self._hashes += column.groups
+        else:
+            row[at.C_VALUES] = self._values
+            self._values += size
         row[at.C_ITEM_OF] = row[at.C_CONDITION] = row[at.C_MAKER] = -1
         if members is not None:
             assert column.item_of is not None
@@ -205,7 +204,7 @@ class Flattener:
             if self._columns[special.inputs[0].index, at.C_VALUES] >= 0:
                 self._lay_out(cells, row)
             else:
-                self._rank(cells, row, special.inputs[0])
+                self._rank(cells, row, special)
         return row
 
     def _lay_out(self, cells: Reduce, row: list[int]) -> None:
@@ -225,14 +224,17 @@ class Flattener:
         row[at.X_PLACE] = self._spots.add(place)
         row[at.X_TREES] = self._spots.add(start.astype(np.int64))
 
-    def _rank(self, cells: Reduce, row: list[int], column: Column) -> None:
-        """Make room for the cells that are not 0, which are no more than the tally has memberships."""
-        assert column.members is not None
-        group, item = reduced(cells)
-        row[at.X_PLACE] = -1
-        row[at.X_GROUP_MAP], row[at.X_ITEM_MAP] = (self._maps.add(part.astype(np.int32)) for part in (group, item))
-        row[at.X_TREES] = self._tree_length
-        self._tree_length += 1 + H_WIDTH * cells.groups * cells.items + N_WIDTH * len(column.members.member)
+    def _rank(self, cells: Reduce, row: list[int], special: Special) -> None:
+        """Make room for the cells that are not 0, and for what there is to know of each output."""
+        busy, shape = special.inputs[0].busy, (cells.groups, cells.items)
+        assert busy is not None
+        maps = reduced(cells)
+        counts = [np.bincount(part[part >= 0], minlength=length) for part, length in zip(maps, shape, strict=True)]
+        row[at.X_PLACE], row[at.X_TREES] = -1, self._tree_length
+        for number, part in zip(_RANK_MAPS, (*maps, *counts), strict=True):
+            row[number] = self._maps.add(part.astype(np.int32))
+        row[at.X_HEADS] = special.heads.index * at.C_WIDTH if special.output.sparse else -1
+        self._tree_length += 1 + WIDTH * sum(ranks_of(special))
 
     def _list_uses(self) -> IntArray:
         """Note with each column the specials that read it."""
@@ -255,9 +257,8 @@ class Flattener:
         sizes = []
         for column, row in zip(self.forms.columns, self._columns, strict=True):
             if row[at.C_HASH] >= 0:
-                assert column.members is not None
-                members = np.bincount(column.members.group, minlength=column.groups)
-                length = 2 ** np.ceil(np.log2(np.maximum(2, 2 * members))).astype(np.int64)
+                assert column.busy is not None
+                length = 2 ** np.ceil(np.log2(np.maximum(2, 2 * column.busy))).astype(np.int64)
                 sizes.append(np.minimum(length, column.items))
         return np.concatenate([[0], np.cumsum(np.concatenate(sizes))]) if sizes else np.zeros(1, np.int64)
 
@@ -404,7 +405,7 @@ class Flattener:
 
     def at(self, assignment: NDArray[np.int32]) -> Flat:
         """Return the arrays of one searcher, standing at an assignment."""
-        from rebalancer.engines.local_search.fill import fill_numbers, sparse_tally_at, tally_at
+        from rebalancer.engines.local_search.fill import entries_at, fill_numbers, tally_at
         from rebalancer.engines.local_search.kernels.settle import fill_hashes, link, settle
 
         ready()
@@ -449,15 +450,14 @@ class Flattener:
         )
         sparse: dict[int, tuple[IntArray, IntArray, IntArray]] = {}
         for column, row in zip(self.forms.columns, columns, strict=True):
-            if column.members is None:
-                start = int(row[at.C_VALUES])
-                values[start : start + row[at.C_SIZE]] = self.forms.values(column, known).dense().ravel()
-            elif row[at.C_VALUES] >= 0:
-                start = int(row[at.C_VALUES])
-                values[start : start + row[at.C_SIZE]] = tally_at(column, place)
-            else:
-                sparse[column.index] = sparse_tally_at(column, place)
+            if row[at.C_VALUES] < 0:
+                sparse[column.index] = (
+                    entries_at(column, place) if column.members else self.forms.entries(column, known)
+                )
                 fill_hashes(flat, column.index * at.C_WIDTH, *sparse[column.index])
+                continue
+            here = tally_at(column, place) if column.members else self.forms.values(column, known).dense().ravel()
+            values[row[at.C_VALUES] : row[at.C_VALUES] + row[at.C_SIZE]] = here
         fill_numbers(flat, self.forms.specials, self._specials, columns, sparse)
         link(flat)
         settle(flat)

@@ -8,6 +8,7 @@ order statistics, products, quotients) that read several cells.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,6 +56,8 @@ from rebalancer.model import (
 )
 from rebalancer.model.evaluate import linear_form
 from rebalancer.model.grid import apply
+from rebalancer.model.order import reduced
+from rebalancer.problem.numbers import IntArray
 
 #: A bound that nothing reaches.
 FAR = 2**62
@@ -79,12 +82,15 @@ class Forms:
     columns: list[Column] = field(default_factory=list)
     specials: list[Special] = field(default_factory=list)
     objectives: list[Column] = field(default_factory=list)
+    _nothing: CellValues = field(init=False)
     _known: dict[int, Form] = field(default_factory=dict)
     _written: dict[tuple[int, bool], Column] = field(default_factory=dict)
     _mixed: dict[tuple[int, int, int, int], Column] = field(default_factory=dict)
     _tallies: dict[tuple[int, int, bytes, bytes], Column] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        problem = self.model.problem
+        self._nothing = CellValues(problem, np.full(len(problem.objects), -1, np.int32))
         for hard in self.model.hard:
             self._bound(hard.cells, hard.bound)
         for position in self.model.tuple_positions:
@@ -105,22 +111,60 @@ class Forms:
         self.columns = [column for column in self.columns if id(column) in needed]
         self.specials = [special for special in self.specials if id(special.output) in needed]
         for special in self.specials:
-            if special.ranks and special.inputs[0].members is not None:
-                continue  # cells that are 0 need not be written down
-            for column in special.inputs:
-                column.read = True
-                if column.groups * column.items > MOST_CELLS:
-                    raise TooLargeForMoves(f"{column.groups} groups × {column.items} items")
+            if not special.ranks:
+                for column in special.inputs:
+                    column.read = True
+        self.columns += [special.heads for special in self.specials if special.output.sparse]
         for index, column in enumerate(self.columns):
             column.index = index
+            written = column.read or column.members is None
+            if written and column.size > MOST_CELLS and not column.sparse:
+                raise TooLargeForMoves(f"{column.groups} groups × {column.items} items")
 
     def values(self, column: Column, at: CellValues) -> Grid:
         """Return the integers of a column that is no tally, at an assignment."""
         assert column.start is not None
         if column.inside:
             assert isinstance(column.start, Map)
-            return linear_form(at, column.start)
-        return evaluate_cells(at, column.start).integers
+            found = linear_form(at, column.start)
+        else:
+            found = evaluate_cells(at, column.start).integers
+        return found if column.offset is None else apply(np.subtract, column.groups, column.items, found, column.offset)
+
+    def entries(self, column: Column, at: CellValues) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the groups and items of the cells of a column that are not 0, and what they hold."""
+        if column.start is None:  # is filled in with what it is for
+            return (np.zeros(0, np.int64),) * 3
+        values = self.values(column, at)
+        group, item = values.where(lambda v: v != 0)
+        return group, item, values.at(group, item)
+
+    def _rare(self, column: Column, sources: Sequence[tuple[Column, IntArray | None]], plain: bool) -> None:
+        """Note how many cells of a column are other than where nothing is placed, if it reads nothing but tallies.
+
+        Parameters
+        ----------
+        sources : sequence of (Column, int64 array or None)
+            What it reads, and to which of its groups each group counts; None: to its own.
+        plain : bool
+            Whether what it holds has to be what the evaluator says.
+        """
+        if not column.large or any(source.item_of is None or source.item_of[-1] >= 0 for source, _ in sources):
+            return
+        offset = self.values(column, self._nothing)
+        if len(offset.keys) or (offset.table.size > 1 and (offset.table != offset.table[0, 0]).any()):
+            return
+        least = Grid.constant(1, 1, offset.table[0, 0])
+        if plain and least.table[0, 0]:
+            return
+        busy = np.zeros(column.groups, np.int64)
+        for source, groups in sources:
+            assert source.busy is not None
+            if groups is None:
+                busy += source.busy
+            else:
+                np.add.at(busy, groups[groups >= 0], source.busy[groups >= 0])
+        column.busy, column.offset = np.minimum(busy, column.items), least if least.table[0, 0] else None
 
     def _goals(self, objective: Cells) -> None:
         """Give what an objective adds up columns of its own, so that each goal can weigh less for a while."""
@@ -156,9 +200,14 @@ class Forms:
             return self._sum(cells)
         if isinstance(cells, Gather):
             return self._gather(cells)
-        inputs = tuple(self._write(source, self._known[source.index]) for source in cells.inputs)
-        output = self._column(Column(cells.groups, cells.items, start=cells))
-        self.specials.append(Special(cells, inputs, output))
+        inputs = tuple(self._write(source, self._known[source.index], plain=True) for source in cells.inputs)
+        output = Column(cells.groups, cells.items, start=cells)
+        special = Special(cells, inputs, output, Column(cells.groups, cells.items))
+        if isinstance(cells, Reduce) and special.ranks:
+            self._rare(output, [(inputs[0], reduced(cells)[0])], plain=False)
+            special.heads.busy = output.busy
+        self.columns.append(output)
+        self.specials.append(special)
         return plain_form(output)
 
     def _tally(self, tally: Tally) -> Column:
@@ -168,14 +217,10 @@ class Forms:
         """Return the column of a tally; those that count the same are one."""
         key = groups, items, members.digest(), item_of.tobytes()
         if key not in self._tallies:
-            self._tallies[key] = self._column(Column(groups, items, members, item_of))
+            busy = np.minimum(np.bincount(members.group, minlength=groups), items)
+            self._tallies[key] = Column(groups, items, members, item_of, busy=busy)
+            self.columns.append(self._tallies[key])
         return self._tallies[key]
-
-    def _column(self, column: Column) -> Column:
-        if column.members is None and column.groups * column.items > MOST_CELLS:
-            raise TooLargeForMoves(f"{column.groups} groups × {column.items} items")
-        self.columns.append(column)
-        return column
 
     def _map(self, cells: Map) -> Form:
         linear = self._linear(cells)
@@ -184,7 +229,8 @@ class Forms:
         atom = single_atom(linear)
         if atom is None:
             column = self._write(cells, linear, inside=True)
-            return Form((Atom(column, (stage_of(cells, ONE, ZERO, cells.divisor),), ONE, Way()),), ZERO)
+            stage = stage_of(cells, ONE, ZERO if column.offset is None else column.offset, cells.divisor)
+            return Form((Atom(column, (stage,), ONE, Way()),), ZERO)
         const = linear.const
         assert const is not None
         moved = [backwards(atom, grid) for grid in (const, cells.divisor)]
@@ -250,19 +296,26 @@ class Forms:
 
     # -- columns ----------------------------------------------------------------------------------------------------
 
-    def _write(self, cells: Cells, form: Form, inside: bool = False) -> Column:
-        """Return a column that holds cells (or, if ``inside``, the linear form in a map)."""
-        key = cells.index, inside
-        if key not in self._written:
-            whole = isinstance(cells, Tally) or not isinstance(cells, Map | Reduce | Gather)
-            if whole or (isinstance(cells, Reduce) and cells.how is not Gathering.SUM):
-                self._written[key] = form.atoms[0].column
-            else:
-                column = self._column(Column(cells.groups, cells.items, start=cells, inside=inside))
-                for atom in form.atoms:
-                    atom.column.pieces.append(Piece(atom, column))
-                self._written[key] = column
-        return self._written[key]
+    def _write(self, cells: Cells, form: Form, inside: bool = False, plain: bool = False) -> Column:
+        """Return a column that holds cells (or, if ``inside``, the linear form in a map).
+
+        Where not ``plain``, it may hold what they are above what they are where nothing is placed.
+        """
+        known = self._written.get((cells.index, inside))
+        if known is not None and not (plain and known.offset is not None):
+            return known
+        whole = isinstance(cells, Tally) or not isinstance(cells, Map | Reduce | Gather)
+        if whole or (isinstance(cells, Reduce) and cells.how is not Gathering.SUM):
+            column = form.atoms[0].column
+        else:
+            column = Column(cells.groups, cells.items, start=cells, inside=inside)
+            if all(atom.way.same for atom in form.atoms):
+                self._rare(column, [(atom.column, None) for atom in form.atoms], plain)
+            self.columns.append(column)
+            for atom in form.atoms:
+                atom.column.pieces.append(Piece(atom, column))
+        self._written[cells.index, inside] = column
+        return column
 
     def _bound(self, cells: Cells, bound: Grid) -> None:
         """Demand that cells stay at or below a bound."""
@@ -270,7 +323,12 @@ class Forms:
         atom = single_atom(known)
         if atom is None or atom.stages or not one_sign(atom.coef):
             column = self._write(cells, known)
-            column.high.append(shaped(bound, column))
+            room = (
+                bound
+                if column.offset is None
+                else apply(np.subtract, column.groups, column.items, bound, column.offset)
+            )
+            column.high.append(shaped(room, column))
             return
         assert known.const is not None
         column = atom.column

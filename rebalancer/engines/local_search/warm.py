@@ -84,7 +84,7 @@ def _runs() -> dict[str, Callable[[], object]]:
     indices, amounts = np.zeros(0, np.int64), np.zeros(0, np.int64)
     return {
         "fill_hashes": lambda: settle.fill_hashes(flat, 0, indices, indices, amounts),
-        "fill_ranks": lambda: ranks.fill_ranks(flat, 0, indices, 0, indices, indices, amounts),
+        "fill_ranks": lambda: ranks.fill_ranks(flat, 0, 0, 0, indices, indices, amounts),
         "build_trees": lambda: settle.build_trees(flat.numbers, flat.spots, True),
         "link": lambda: settle.link(flat),
         "settle": lambda: settle.settle(flat),

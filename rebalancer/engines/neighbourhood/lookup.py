@@ -96,7 +96,7 @@ class Lookup:
         harmless = cells.source.low if largest else cells.source.high
         rest = with_values(integers, keys, np.full(len(keys), harmless, np.int64))
         found = reduce_extremum(rest, cells.groups, cells.items, cells.group_map, cells.item_map, largest, harmless)
-        return list(found.ravel()[outputs].astype(np.int64)[:, None])
+        return list(found.at(outputs // cells.items, outputs % cells.items).astype(np.int64)[:, None])
 
 
 def ranges(first: IntArray, lengths: IntArray) -> IntArray:

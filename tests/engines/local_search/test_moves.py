@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search import flatten
+from rebalancer.engines.local_search import atoms, flatten
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, X_PLACE, X_WIDTH, Flat
 from rebalancer.engines.local_search.kernels.propagate import move, objective
@@ -72,14 +75,38 @@ def test_any_mixture(model: Model, seed: int) -> None:
     walk(model, seed)
 
 
+@contextmanager
+def in_hash_rows() -> Iterator[None]:
+    """Keep only what is not 0, as where there are very many cells."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(atoms, "DENSE_CELLS", 0)
+        patch.setattr(atoms, "DENSE_SHARE", 0)
+        patch.setattr(flatten, "DENSE_WORDS", 0)
+        yield
+
+
 @settings(max_examples=60)
 @given(models(), st.integers(0, 2**20))
 def test_hash_rows_hold_what_tables_hold(model: Model, seed: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(flatten, "DENSE_CELLS", 0)
-        patch.setattr(flatten, "DENSE_SHARE", 0)
-        patch.setattr(flatten, "DENSE_WORDS", 0)
+    with in_hash_rows():
         walk(model, seed)
+
+
+@pytest.mark.parametrize("key", sorted(BUILT_IN))
+@settings(max_examples=12)
+@given(data=st.data())
+def test_every_spec_in_hash_rows(key: str, data: st.DataObject) -> None:
+    with in_hash_rows():
+        walk(data.draw(models_with(key)), data.draw(st.integers(0, 2**20)))
+
+
+@settings(max_examples=150)
+@given(formulas(), st.integers(0, 2**20))
+def test_every_kind_of_cell_in_hash_rows(case: tuple[ModelBuilder, Cells], seed: int) -> None:
+    builder, cells = case
+    goal = GoalCells("goal", "any", 1, 0, builder.total(cells))  # type: ignore[arg-type]
+    with in_hash_rows():
+        walk(assemble(builder, [goal], []), seed)
 
 
 @settings(max_examples=150)

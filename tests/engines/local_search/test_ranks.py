@@ -8,20 +8,21 @@ import numpy as np
 import pytest
 
 from rebalancer import Rebalancer
-from rebalancer.engines.local_search import flatten
+from rebalancer.engines.local_search import atoms
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.kernels.layout import (
     K_MAX,
     K_MIN,
     K_NTH,
     K_REST,
+    X_HEADS,
     X_KIND,
     X_NUMBER,
     X_PLACE,
     X_TREES,
     Flat,
 )
-from rebalancer.engines.local_search.kernels.ranks import H_EDGE, H_NOW, LESS, decides, exchange, head_of
+from rebalancer.engines.local_search.kernels.ranks import LESS, decides, exchange, output_of
 from rebalancer.model import GoalCells, ModelBuilder, assemble
 
 HOSTS, JOBS = 3, 12
@@ -38,52 +39,64 @@ def many() -> Flat:
     return Flattener(model).at(model.problem.initial)
 
 
+@pytest.fixture(params=[True, False], ids=["very many outputs", "few outputs"])
+def flat(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Flat:
+    """Arrays where only the cells that are not 0 are kept, and of outputs all or only some."""
+    monkeypatch.setattr(atoms, "DENSE_CELLS", 0 if request.param else HOSTS)
+    monkeypatch.setattr(atoms, "DENSE_SHARE", 0)
+    found = many()
+    assert found.specials[X_PLACE] < 0
+    assert (found.specials[X_HEADS] >= 0) == request.param
+    return found
+
+
 @pytest.mark.parametrize("kind", [K_MAX, K_MIN, K_NTH, K_REST])
 @pytest.mark.parametrize("rank", [0, 1, 4, JOBS + 3])
-def test_what_is_kept_is_what_a_sorted_list_says(kind: int, rank: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flatten, "DENSE_CELLS", 0)
-    monkeypatch.setattr(flatten, "DENSE_SHARE", 0)
-    flat = many()
-    assert flat.specials[X_PLACE] < 0
+def test_what_is_kept_is_what_a_sorted_list_says(kind: int, rank: int, flat: Flat) -> None:
     flat.specials[X_KIND], flat.specials[X_NUMBER] = kind, rank
     rng = np.random.default_rng(rank)
     cells = np.ones((HOSTS, JOBS), np.int64)
-    heads = [head_of(flat, 0, 0, host) for host in range(HOSTS)]
-    for host in range(HOSTS):  # what it comes to is written down as the kind says once something has changed
-        exchange(flat, 0, heads[host], 1, 1)
+    outputs = [output_of(flat, 0, 0, host) for host in range(HOSTS)]
+    for output in outputs:  # what it comes to is written down as the kind says once something has changed
+        exchange(flat, 0, output, 1, 1)
     came_to = [statistic(cells[host], kind, rank) for host in range(HOSTS)]
     for turn in range(2_000):
         host, job = int(rng.integers(HOSTS)), int(rng.integers(JOBS))
         spread = 3 if turn % 500 < 250 else 10**12
-        new = 0 if rng.random() < 0.3 else int(rng.integers(-spread, spread + 1))
-        changed = exchange(flat, 0, heads[host], int(cells[host, job]), new)
+        new = 0 if rng.random() < (0.3 if turn % 250 < 200 else 0.9) else int(rng.integers(-spread, spread + 1))
+        changed = exchange(flat, 0, outputs[host], int(cells[host, job]), new)
         cells[host, job] = new
         now = statistic(cells[host], kind, rank)
         assert changed == now - came_to[host]
         came_to[host] = now
         if kind != K_REST:
-            assert flat.numbers[heads[host] + H_NOW] == flat.numbers[heads[host] + H_EDGE] == now
-            assert [x for x in np.unique(cells[host]) if decides(flat, 0, heads[host], x)] == [now]
+            assert [x for x in np.unique(cells[host]) if decides(flat, 0, outputs[host], x)] == [now]
         elif 0 < rank <= JOBS:
             added = np.sort(cells[host])[::-1][rank - 1]
-            assert decides(flat, 0, heads[host], added)
-            assert not decides(flat, 0, heads[host], added + 1)
+            assert decides(flat, 0, outputs[host], added)
+            assert not decides(flat, 0, outputs[host], added + 1)
 
 
-def test_nodes_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flatten, "DENSE_CELLS", 0)
-    monkeypatch.setattr(flatten, "DENSE_SHARE", 0)
-    flat = many()
-    heads = [head_of(flat, 0, 0, host) for host in range(HOSTS)]
+def test_nodes_are_given_back(flat: Flat) -> None:
+    outputs = [output_of(flat, 0, 0, host) for host in range(HOSTS)]
+    free = [free_nodes(flat)]
     for value in (1, 0):  # all cells hold 1, then values of their own, then nothing
-        for host in range(HOSTS):
+        for host, output in enumerate(outputs):
             for job in range(JOBS):
                 other = 100 * host + job + 2
-                exchange(flat, 0, heads[host], 1 if value else other, other if value else 0)
-        free, node = 0, flat.numbers[flat.specials[X_TREES]]
-        while node:
-            free, node = free + 1, flat.numbers[node + LESS]
-        assert free == (0 if value else HOSTS * JOBS)
+                exchange(flat, 0, output, 1 if value else other, other if value else 0)
+        free.append(free_nodes(flat))
+    heads = HOSTS if flat.specials[X_HEADS] >= 0 else 0
+    # one value on each host, a value for each cell, none
+    assert [free[2] - left for left in free] == [heads + HOSTS, heads + HOSTS * JOBS, 0]
+
+
+def free_nodes(flat: Flat) -> int:
+    """Return how many nodes are free."""
+    count, node = 0, flat.numbers[flat.specials[X_TREES]]
+    while node:
+        count, node = count + 1, flat.numbers[node + LESS]
+    return count
 
 
 def statistic(cells: np.ndarray[tuple[int], np.dtype[np.int64]], kind: int, rank: int) -> int:

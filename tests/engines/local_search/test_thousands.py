@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
-from rebalancer.engines.local_search import flatten
+from rebalancer.engines.local_search import atoms, flatten
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild, vacate
 from rebalancer.engines.local_search.kernels.descent import descend, move_teams, return_home, swap_down
@@ -120,8 +120,8 @@ def test_every_spec(key: str) -> None:
 @pytest.mark.parametrize("hashed", [False, True])
 def test_mixtures(number: int, hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if hashed:
-        monkeypatch.setattr(flatten, "DENSE_CELLS", 0)
-        monkeypatch.setattr(flatten, "DENSE_SHARE", 0)
+        monkeypatch.setattr(atoms, "DENSE_CELLS", 0)
+        monkeypatch.setattr(atoms, "DENSE_SHARE", 0)
         monkeypatch.setattr(flatten, "DENSE_WORDS", 0)
     wander(mixtures()[number], number)
 
@@ -130,8 +130,8 @@ def test_mixtures(number: int, hashed: bool, monkeypatch: pytest.MonkeyPatch) ->
 def test_searching(hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernels that searches are made of, which undo most of what they try."""
     if hashed:
-        monkeypatch.setattr(flatten, "DENSE_CELLS", 0)
-        monkeypatch.setattr(flatten, "DENSE_SHARE", 0)
+        monkeypatch.setattr(atoms, "DENSE_CELLS", 0)
+        monkeypatch.setattr(atoms, "DENSE_SHARE", 0)
         monkeypatch.setattr(flatten, "DENSE_WORDS", 0)
     model = crowded(120, 8)
     searcher = Searcher(model, Incumbent.of(model, Request(time_limit=1.0, deterministic=True)), 1)

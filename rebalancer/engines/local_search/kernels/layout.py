@@ -74,8 +74,11 @@ F_IDENTITY, F_HINGE, F_STEP, F_SQUARE, F_CEIL, F_MOD, F_ROUND = range(7)
     X_TREES,  # where the start of each output's numbers begins in ``spots``; of `ranks` in ``numbers``
     X_GROUP_MAP,  # of `ranks`: where the output group of each input group begins in ``maps``
     X_ITEM_MAP,
-) = range(9)
-X_WIDTH = 9
+    X_GROUP_COUNT,  # and how many input groups each output group has
+    X_ITEM_COUNT,
+    X_HEADS,  # the column that says where what `ranks` know of each output begins; -1: one after the other
+) = range(12)
+X_WIDTH = 12
 K_LARGEST_OF, K_SMALLEST_OF, K_PRODUCT, K_RATIO, K_MAX, K_MIN, K_NTH, K_REST = range(8)
 
 #: What is in ``counts``.

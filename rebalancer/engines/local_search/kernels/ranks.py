@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rebalancer.engines.local_search.kernels.cell import increase, value
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.layout import (
     C_ITEMS,
@@ -18,7 +19,10 @@ from rebalancer.engines.local_search.kernels.layout import (
     K_MIN,
     K_NTH,
     K_REST,
+    X_GROUP_COUNT,
     X_GROUP_MAP,
+    X_HEADS,
+    X_ITEM_COUNT,
     X_ITEM_MAP,
     X_KIND,
     X_NUMBER,
@@ -26,45 +30,56 @@ from rebalancer.engines.local_search.kernels.layout import (
     X_TREES,
 )
 
-# In ``numbers``: first the free node that is next, then what follows of each output, then nodes. Nodes are meant by
-# where they begin, which is never 0.
+# In ``numbers``: first the free node that is next, then what follows of each output (where there are very many outputs,
+# that is in a node), then nodes. Everything is meant by where it begins, which is never 0.
 
 #: Of an output: its tree, how many cells are 0, what it comes to, and the value that decides.
 H_ROOT, H_ZEROS, H_NOW, H_EDGE = range(4)
-H_WIDTH = 4
 #: Of a node: smaller and larger values, its own, and how many cells hold that. Free nodes have the next one as LESS.
 LESS, MORE, VALUE, TIMES = range(4)
-N_WIDTH = 4
+WIDTH = 4
 
 
 @kernel
-def head_of(f: Any, u: int, g: int, s: int) -> int:
-    """Return where the output that a cell of a special's input counts for begins, -1 for none."""
+def output_of(f: Any, u: int, g: int, s: int) -> int:
+    """Return the output that a cell of a special's input counts for, -1 for none."""
     tg, ts = f.maps[f.specials[u + X_GROUP_MAP] + g], f.maps[f.specials[u + X_ITEM_MAP] + s]
     if tg < 0 or ts < 0:
         return -1
-    output = tg * f.columns[f.specials[u + X_OUTPUT] + C_ITEMS] + ts
-    return int(f.specials[u + X_TREES] + 1 + output * H_WIDTH)
+    return int(tg * f.columns[f.specials[u + X_OUTPUT] + C_ITEMS] + ts)
 
 
 @kernel
-def decides(f: Any, u: int, head: int, x: int) -> bool:
+def _head_of(f: Any, u: int, output: int) -> int:
+    """Return where an output begins; 0 where all its cells are 0."""
+    heads, items = f.specials[u + X_HEADS], f.columns[f.specials[u + X_OUTPUT] + C_ITEMS]
+    if heads >= 0:
+        return value(f, heads, output // items, output % items)
+    return int(f.specials[u + X_TREES] + 1 + output * WIDTH)
+
+
+@kernel
+def decides(f: Any, u: int, output: int, x: int) -> bool:
     """Return whether one unit more of a cell that holds ``x`` is one unit more of what its output comes to."""
+    head = _head_of(f, u, output)
+    edge = f.numbers[head + H_EDGE] if head else 0
     if f.specials[u + X_KIND] == K_REST:
-        return bool(f.specials[u + X_NUMBER] == 0 or x <= f.numbers[head + H_EDGE])
-    return bool(x == f.numbers[head + H_EDGE])
+        return bool(f.specials[u + X_NUMBER] == 0 or x <= edge)
+    return bool(x == edge)
 
 
 @kernel
-def exchange(f: Any, u: int, head: int, old: int, new: int) -> int:
+def exchange(f: Any, u: int, output: int, old: int, new: int) -> int:
     """Let a cell of an output hold another value; return by how much what the output comes to changes."""
-    numbers = f.numbers
+    numbers, free, head = f.numbers, f.specials[u + X_TREES], _head_of(f, u, output)
+    if not head:
+        head = _begin(f, u, output)
     if old:
-        _take(numbers, f.specials[u + X_TREES], head, old)
+        _take(numbers, free, head, old)
     else:
         numbers[head + H_ZEROS] -= 1
     if new:
-        _put(numbers, f.specials[u + X_TREES], head, new)
+        _put(numbers, free, head, new)
     else:
         numbers[head + H_ZEROS] += 1
     before, kind = numbers[head + H_NOW], f.specials[u + X_KIND]
@@ -72,7 +87,31 @@ def exchange(f: Any, u: int, head: int, old: int, new: int) -> int:
         _extreme(numbers, head, kind == K_MAX)
     else:
         _ranked(numbers, head, f.specials[u + X_NUMBER], kind == K_NTH)
-    return int(numbers[head + H_NOW] - before + (new - old if kind == K_REST else 0))
+    change = numbers[head + H_NOW] - before + (new - old if kind == K_REST else 0)
+    if not numbers[head + H_ROOT] and f.specials[u + X_HEADS] >= 0:
+        _end(f, u, output, head)
+    return int(change)
+
+
+@kernel
+def _begin(f: Any, u: int, output: int) -> int:
+    """Take a node for what there is to know of an output, all of whose cells are 0."""
+    numbers, free, items = f.numbers, f.specials[u + X_TREES], f.columns[f.specials[u + X_OUTPUT] + C_ITEMS]
+    head, tg, ts = numbers[free], output // items, output % items
+    numbers[free] = numbers[head + LESS]
+    increase(f, f.specials[u + X_HEADS], tg, ts, head)
+    numbers[head + H_ROOT] = numbers[head + H_NOW] = numbers[head + H_EDGE] = 0
+    numbers[head + H_ZEROS] = f.maps[f.specials[u + X_GROUP_COUNT] + tg] * f.maps[f.specials[u + X_ITEM_COUNT] + ts]
+    return int(head)
+
+
+@kernel
+def _end(f: Any, u: int, output: int, head: int) -> None:
+    """Give that node back."""
+    numbers, free, items = f.numbers, f.specials[u + X_TREES], f.columns[f.specials[u + X_OUTPUT] + C_ITEMS]
+    increase(f, f.specials[u + X_HEADS], output // items, output % items, -head)
+    numbers[head + LESS] = numbers[free]
+    numbers[free] = head
 
 
 @kernel
@@ -80,26 +119,26 @@ def _extreme(numbers: Any, head: int, largest: bool) -> None:
     node, side = numbers[head + H_ROOT], MORE if largest else LESS
     while node and numbers[node + side]:
         node = numbers[node + side]
-    value = numbers[node + VALUE] if node else 0
+    x = numbers[node + VALUE] if node else 0
     if numbers[head + H_ZEROS]:
-        value = max(value, 0) if largest else min(value, 0)
-    numbers[head + H_NOW] = numbers[head + H_EDGE] = value
+        x = max(x, 0) if largest else min(x, 0)
+    numbers[head + H_NOW] = numbers[head + H_EDGE] = x
 
 
 @kernel
 def _ranked(numbers: Any, head: int, rank: int, nth: bool) -> None:
     """Go down from the largest: to the value with ``rank`` above it, or adding up what ``rank`` of them come to."""
-    left, total, value, before_zeros = rank + nth, 0, 0, numbers[head + H_ZEROS] > 0
+    left, total, x, before_zeros = rank + nth, 0, 0, numbers[head + H_ZEROS] > 0
     node = _below(numbers, numbers[head + H_ROOT], 0, True)
     while left > 0 and (node or before_zeros):
         if before_zeros and (not node or numbers[node + VALUE] < 0):
-            value, times, before_zeros = 0, numbers[head + H_ZEROS], False
+            x, times, before_zeros = 0, numbers[head + H_ZEROS], False
         else:
-            value, times = numbers[node + VALUE], numbers[node + TIMES]
-            node = _below(numbers, numbers[head + H_ROOT], value, False)
-        total += min(left, times) * value
+            x, times = numbers[node + VALUE], numbers[node + TIMES]
+            node = _below(numbers, numbers[head + H_ROOT], x, False)
+        total += min(left, times) * x
         left -= times
-    numbers[head + H_NOW], numbers[head + H_EDGE] = value if nth else -total, value
+    numbers[head + H_NOW], numbers[head + H_EDGE] = x if nth else -total, x
 
 
 @kernel
@@ -115,35 +154,35 @@ def _below(numbers: Any, node: int, limit: int, any_value: bool) -> int:
 
 
 @kernel
-def _height(value: int) -> np.uint64:
+def _height(x: int) -> np.uint64:
     """Return what decides who is above whom: other values have another one, as the factors are odd."""
-    x = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
-    x ^= x >> np.uint64(32)
-    return x * np.uint64(0xD6E8FEB86659FD93)
+    y = np.uint64(x) * np.uint64(0x9E3779B97F4A7C15)
+    y ^= y >> np.uint64(32)
+    return y * np.uint64(0xD6E8FEB86659FD93)
 
 
 @kernel
-def _link_to(numbers: Any, head: int, value: int) -> int:
+def _link_to(numbers: Any, head: int, x: int) -> int:
     """Return where the link is to the node of a value, or to the first node that would be below it."""
-    link, height = head + H_ROOT, _height(value)
+    link, height = head + H_ROOT, _height(x)
     while numbers[link] and _height(numbers[numbers[link] + VALUE]) > height:
-        link = numbers[link] + (MORE if numbers[numbers[link] + VALUE] < value else LESS)
+        link = numbers[link] + (MORE if numbers[numbers[link] + VALUE] < x else LESS)
     return int(link)
 
 
 @kernel
-def _put(numbers: Any, free: int, head: int, value: int) -> None:
-    link = _link_to(numbers, head, value)
+def _put(numbers: Any, free: int, head: int, x: int) -> None:
+    link = _link_to(numbers, head, x)
     node = numbers[link]
-    if node and numbers[node + VALUE] == value:
+    if node and numbers[node + VALUE] == x:
         numbers[node + TIMES] += 1
         return
     new = numbers[free]
     numbers[free] = numbers[new + LESS]
-    numbers[link], numbers[new + VALUE], numbers[new + TIMES] = new, value, 1
+    numbers[link], numbers[new + VALUE], numbers[new + TIMES] = new, x, 1
     less, more = new + LESS, new + MORE
     while node:  # what was here is split into what is smaller and what is larger
-        if numbers[node + VALUE] < value:
+        if numbers[node + VALUE] < x:
             numbers[less] = node
             less = node + MORE
             node = numbers[less]
@@ -155,8 +194,8 @@ def _put(numbers: Any, free: int, head: int, value: int) -> None:
 
 
 @kernel
-def _take(numbers: Any, free: int, head: int, value: int) -> None:
-    link = _link_to(numbers, head, value)
+def _take(numbers: Any, free: int, head: int, x: int) -> None:
+    link = _link_to(numbers, head, x)
     node = numbers[link]
     numbers[node + TIMES] -= 1
     if numbers[node + TIMES]:
@@ -177,27 +216,30 @@ def _take(numbers: Any, free: int, head: int, value: int) -> None:
 
 
 @kernel
-def fill_ranks(f: Any, u: int, cells: Any, nodes: int, group: Any, item: Any, amount: Any) -> None:
+def fill_ranks(f: Any, u: int, outputs: int, nodes: int, group: Any, item: Any, amount: Any) -> None:
     """Enter the cells of a special's input that are not 0.
 
     Parameters
     ----------
-    cells : int64 array
-        How many cells count for each output.
+    outputs : int
+        How many begin one after the other.
     nodes : int
-        So many cells are not 0 at any time, at most.
+        So many are needed at any time, at most.
     """
-    free = f.specials[u + X_TREES] if len(cells) else 0
-    for output in range(len(cells)):
-        f.numbers[free + 1 + output * H_WIDTH + H_ZEROS] = cells[output]
+    free = f.specials[u + X_TREES] if nodes else 0
+    items = f.columns[f.specials[u + X_OUTPUT] + C_ITEMS] if nodes else 1
+    for output in range(outputs):
+        cells = f.maps[f.specials[u + X_GROUP_COUNT] + output // items]
+        cells *= f.maps[f.specials[u + X_ITEM_COUNT] + output % items]
+        f.numbers[free + 1 + output * WIDTH + H_ZEROS] = cells
     for i in range(nodes):
-        node = free + 1 + len(cells) * H_WIDTH + i * N_WIDTH
+        node = free + 1 + (outputs + i) * WIDTH
         f.numbers[node + LESS] = f.numbers[free]
         f.numbers[free] = node
     for i in range(len(amount)):
-        head = head_of(f, u, group[i], item[i])
-        if head >= 0 and amount[i]:
-            exchange(f, u, head, 0, amount[i])
+        output = output_of(f, u, group[i], item[i])
+        if output >= 0 and amount[i]:
+            exchange(f, u, output, 0, amount[i])
 
 
-__all__ = ["H_WIDTH", "N_WIDTH", "decides", "exchange", "fill_ranks", "head_of"]
+__all__ = ["WIDTH", "decides", "exchange", "fill_ranks", "output_of"]

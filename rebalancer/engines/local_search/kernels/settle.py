@@ -10,6 +10,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_GROUPS,
     C_HASH,
     C_HIGH,
+    C_ITEM_OF,
     C_ITEMS,
     C_LOW,
     C_PIECE,
@@ -64,7 +65,7 @@ def settle(f: Any) -> None:
         if f.columns[k + C_HIGH] < 0 and f.columns[k + C_LOW] < 0:
             continue
         items, base = f.columns[k + C_ITEMS], f.columns[k + C_VALUES]
-        if base >= 0 or f.columns[k + C_LOW] >= 0:
+        if base >= 0 or (f.columns[k + C_LOW] >= 0 and f.columns[k + C_ITEM_OF] >= 0):
             for g in range(f.columns[k + C_GROUPS]):
                 for s in range(items):
                     far = beyond(f, k, record(f, k, g, s), value(f, k, g, s))
@@ -72,7 +73,7 @@ def settle(f: Any) -> None:
                         f.broken[k] += far
                         f.counts[N_BROKEN] += 1
             continue
-        for g in range(f.columns[k + C_GROUPS]):  # cells that hold nothing are within an upper bound, or always beyond
+        for g in range(f.columns[k + C_GROUPS]):  # cells that hold nothing are within their bounds, or always beyond
             h = f.columns[k + C_HASH] + g
             start, size = f.hash_rows[h], f.hash_rows[h + 1] - f.hash_rows[h]
             for i in range(size):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.kernels.cell import beyond, coefficient, record, target_cell
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.cell import beyond, coefficient, record, target_cell, value
+from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, apart, kernel
 from rebalancer.engines.local_search.kernels.lanes import fill_lanes, note_scarce
 from rebalancer.engines.local_search.kernels.layout import (
     C_GROUPS,
@@ -34,6 +34,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     F_ROUND,
     F_SQUARE,
     F_STEP,
+    FLAT,
     K_LARGEST_OF,
     K_MAX,
     K_MIN,
@@ -80,7 +81,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_SINGLES,
     Z_VALUES,
 )
-from rebalancer.engines.local_search.kernels.ranks import H_WIDTH, decides, head_of
+from rebalancer.engines.local_search.kernels.ranks import decides, output_of
 
 
 @kernel
@@ -117,6 +118,15 @@ def slope(f: Any, p: int, rec: int, x: int) -> float:
 @kernel
 def price(f: Any, p: int, rec: int, g: int, s: int) -> float:
     """Return what one unit more of a piece is worth."""
+    t = f.pieces[p + P_TARGET]
+    if f.columns[t + C_VALUES] < 0:
+        return float(coefficient(f, p, rec) * sparse_gradient(f, t, g, s))  # it has the cells of its source
+    return _price(f, p, rec, g, s)
+
+
+@kernel
+def _price(f: Any, p: int, rec: int, g: int, s: int) -> float:
+    """Return what one unit more of a piece is worth whose target has all cells written down."""
     if f.pieces[p + P_SPREAD]:
         return float(f.piece_gradient[p])
     if f.pieces[p + P_FAN]:
@@ -133,6 +143,42 @@ def price(f: Any, p: int, rec: int, g: int, s: int) -> float:
     return float(coefficient(f, p, rec) * f.gradient[f.columns[f.pieces[p + P_TARGET] + C_VALUES] + cell])
 
 
+@apart(FLOAT, FLAT, INT, INT, INT)
+def sparse_gradient(f: Any, k: int, g: int, s: int) -> float:
+    """Return what one unit more of a cell is worth that is in a hash row, but no tally's."""
+    x = value(f, k, g, s)
+    total = _slope_at(f, k, g, s, x)
+    for i in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
+        u = f.uses[i]
+        cell = output_of(f, u, g, s)
+        if cell >= 0 and decides(f, u, cell, x):
+            total += f.gradient[f.columns[f.specials[u + X_OUTPUT] + C_VALUES] + cell]
+    return total
+
+
+@kernel
+def use_price(f: Any, k: int, g: int, s: int, x: int) -> float:
+    """Return what one unit more of a tally's cell that holds ``x`` is worth to the specials that read it."""
+    base = f.columns[k + C_VALUES]
+    if base >= 0:
+        return float(f.gradient[base + g * f.columns[k + C_ITEMS] + s])
+    total = 0.0
+    for i in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
+        u = f.uses[i]
+        cell = output_of(f, u, g, s)
+        if cell >= 0 and decides(f, u, cell, x):
+            total += _gradient(f, f.specials[u + X_OUTPUT], cell)
+    return total
+
+
+@kernel
+def _gradient(f: Any, k: int, cell: int) -> float:
+    """Return what one unit more of a cell of no tally is worth."""
+    if f.columns[k + C_VALUES] >= 0:
+        return float(f.gradient[f.columns[k + C_VALUES] + cell])
+    return float(sparse_gradient(f, k, cell // f.columns[k + C_ITEMS], cell % f.columns[k + C_ITEMS]))
+
+
 @kernel
 def _fan_price(f: Any, p: int, rec: int, fan: int) -> float:
     """Return what one unit more of a piece is worth that contributes to several cells."""
@@ -142,22 +188,6 @@ def _fan_price(f: Any, p: int, rec: int, fan: int) -> float:
     for i in range(fan + 1, fan + 1 + f.maps[fan]):
         total += f.gradient[at + f.maps[i]]
     return total * coefficient(f, p, rec)
-
-
-@kernel
-def use_price(f: Any, k: int, g: int, s: int, x: int) -> float:
-    """Return what one unit more of a cell that holds ``x`` is worth to the specials that read it."""
-    base = f.columns[k + C_VALUES]
-    if base >= 0:
-        return float(f.gradient[base + g * f.columns[k + C_ITEMS] + s])
-    total = 0.0
-    for i in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
-        u = f.uses[i]
-        head = head_of(f, u, g, s)
-        if head >= 0 and decides(f, u, head, x):
-            output = (head - f.specials[u + X_TREES] - 1) // H_WIDTH
-            total += f.gradient[f.columns[f.specials[u + X_OUTPUT] + C_VALUES] + output]
-    return total
 
 
 @kernel
@@ -204,6 +234,8 @@ def _worth_having(f: Any, k: int) -> int:
     for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
         t = f.pieces[p + P_TARGET]
         first = f.columns[t + C_VALUES]
+        if first < 0:
+            return 1  # who knows
         for i in range(first, first + f.columns[t + C_SIZE]):
             if f.gradient[i] < 0.0:
                 return 1
@@ -249,28 +281,35 @@ def _rise(f: Any, t: int, rec: int) -> float:
 
 @kernel
 def _column(f: Any, k: int) -> None:
+    """Fill in the slopes of a column that is no tally."""
     items, at = f.columns[k + C_ITEMS], f.columns[k + C_VALUES]
     bounded = (f.columns[k + C_HIGH] >= 0 or f.columns[k + C_LOW] >= 0) and f.penalty[k] < 1e300
-    if not bounded and f.columns[k + C_PIECE] == f.columns[k + C_PIECE_END]:
+    if at < 0 or (not bounded and f.columns[k + C_PIECE] == f.columns[k + C_PIECE_END]):
         return
     for g in range(f.columns[k + C_GROUPS]):
         for s in range(items):
             cell = at + g * items + s
-            x = f.values[cell]
-            rec = record(f, k, g, s) if f.columns[k + C_WORDS] else 0
-            total = 0.0
-            for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
-                d = slope(f, p, rec, x)
-                if d == 0.0:
-                    continue
-                if f.pieces[p + P_SPREAD]:
-                    total += d * _spread_price(f, p, g, s)
-                else:
-                    total += d * price(f, p, rec, g, s)
-            if bounded and beyond(f, k, rec, x) > 0:
-                upper = f.columns[k + C_HIGH] >= 0 and x > f.words[rec + f.columns[k + C_HIGH]]
-                total += f.penalty[k] if upper else -f.penalty[k]
-            f.gradient[cell] += total
+            f.gradient[cell] += _slope_at(f, k, g, s, f.values[cell])
+
+
+@kernel
+def _slope_at(f: Any, k: int, g: int, s: int, x: int) -> float:
+    """Return what one unit more of a cell is worth to its pieces and bounds."""
+    rec = record(f, k, g, s) if f.columns[k + C_WORDS] else 0
+    total = 0.0
+    for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
+        d = slope(f, p, rec, x)
+        if d == 0.0:
+            continue
+        if f.pieces[p + P_SPREAD]:
+            total += d * _spread_price(f, p, g, s)
+        else:
+            total += d * _price(f, p, rec, g, s)
+    bounded = (f.columns[k + C_HIGH] >= 0 or f.columns[k + C_LOW] >= 0) and f.penalty[k] < 1e300
+    if bounded and beyond(f, k, rec, x) > 0:
+        upper = f.columns[k + C_HIGH] >= 0 and x > f.words[rec + f.columns[k + C_HIGH]]
+        total += f.penalty[k] if upper else -f.penalty[k]
+    return total
 
 
 @kernel
@@ -301,7 +340,7 @@ def _maker(f: Any, u: int, k: int) -> None:
             if place < 0:
                 continue
             cell = place >> 32
-            d = f.gradient[at + cell]
+            d = _gradient(f, k, cell)
             if d == 0.0:
                 continue
             tree = f.spots[f.specials[u + X_TREES] + cell]

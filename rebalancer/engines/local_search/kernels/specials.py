@@ -25,7 +25,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     X_PLACE,
     X_TREES,
 )
-from rebalancer.engines.local_search.kernels.ranks import H_WIDTH, exchange, head_of
+from rebalancer.engines.local_search.kernels.ranks import exchange, output_of
 
 
 @kernel
@@ -63,10 +63,9 @@ def special(f: Any, u: int, k: int, g: int, s: int, old: int, new: int, n: int) 
             n = push(f, n, t, g, s, after - before)
         return n
     if f.specials[u + X_PLACE] < 0:
-        head = head_of(f, u, g, s)
-        dy = exchange(f, u, head, old, new) if head >= 0 else 0
+        cell = output_of(f, u, g, s)
+        dy = exchange(f, u, cell, old, new) if cell >= 0 else 0
         if dy:
-            cell = (head - f.specials[u + X_TREES] - 1) // H_WIDTH
             n = push(f, n, t, cell // items, cell % items, dy)
         return n
     place = f.spots[f.specials[u + X_PLACE] + g * f.columns[k + C_ITEMS] + s]
