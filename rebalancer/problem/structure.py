@@ -108,8 +108,14 @@ class Partition:
 
     def members(self, group: int) -> NDArray[np.int32]:
         """Return the objects of one group."""
-        start, stop = np.searchsorted(self.group, [group, group + 1])
-        return self.member[start:stop]
+        return self.members_of(np.array([group]))[1]
+
+    def members_of(self, groups: IntArray) -> tuple[IntArray, NDArray[np.int32]]:
+        """Return the objects of several groups, one after the other, and the position in ``groups`` of each."""
+        start = np.searchsorted(self.group, groups)
+        size = self.sizes[groups]
+        row = np.repeat(np.arange(len(groups)), size)
+        return row, self.member[np.arange(len(row)) + np.repeat(start - np.cumsum(size) + size, size)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from rebalancer.specs.fields import (
     ScopeName,
 )
 from rebalancer.specs.limits import kept_items
+from rebalancer.specs.selection import positions
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -59,8 +60,8 @@ class GroupDependencySpec(Spec):
 
     def components(self, model: ModelBuilder) -> list[Component]:
         problem = model.problem
-        groups = problem.partitions[self.partition_name].groups
-        kept = kept_items(problem.scopes[self.scope].items, self.filter)
+        partition, scope = problem.partitions[self.partition_name], problem.scopes[self.scope]
+        groups, kept = partition.groups, kept_items(scope.items, self.filter)
         pairs = sorted(
             {
                 (groups.index[name], groups.index[other])
@@ -70,21 +71,18 @@ class GroupDependencySpec(Spec):
         )
         if not pairs or not len(kept):
             return []
-        involved, slot = np.unique(np.array(pairs, np.int64), return_inverse=True)
-        amount = model.amount(self.scope, self.dimension, partition=self.partition_name, items=kept)
-        columns = np.arange(len(kept))
-        there = model.step(
-            model.gather(amount, np.repeat(involved, len(kept)), np.tile(columns, len(involved)))
-        )  # one cell per group and item that matters, shared by all dependencies
-        needs, needed = ((side[:, None] * len(kept) + columns).ravel() for side in slot.reshape(-1, 2).T)
-        zeros = np.zeros(len(needs), np.int64)
-        missing = model.linear([(model.gather(there, zeros, needs), 1), (model.gather(there, zeros, needed), -1)])
+        needs, needed = np.array(pairs, np.int64).T
+        item_of, there = positions(scope, kept), []
+        for side in (needs, needed):  # a row for each dependency
+            row, member = partition.members_of(side)
+            amount = model.custom_tally(row, member.astype(np.int64), len(pairs), item_of, len(kept), self.dimension)
+            there.append(model.step(amount))
         return [
             Component(
-                missing,
+                model.linear([(there[0], 1), (there[1], -1)]),
                 scope=self.scope,
                 partition=self.partition_name,
-                group_index=np.repeat(np.array(pairs, np.int64)[:, 0], len(kept)),
-                item_index=np.tile(kept, len(pairs)),
+                group_index=needs,
+                item_index=kept,
             )
         ]
