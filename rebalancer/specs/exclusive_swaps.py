@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,12 +10,16 @@ import numpy as np
 from pydantic import Field
 
 from rebalancer.model import Component
-from rebalancer.problem import UNPLACED
+from rebalancer.problem import UNPLACED, Fault
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import ObjectName
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
+    from rebalancer.problem import Problem
+
+#: At most so many pairs of containers: some 700 bytes each.
+_MOST = 10_000_000
 
 
 class SwapSides(str, Enum):
@@ -49,6 +54,14 @@ class ExclusiveSwapsSpec(Spec):
     subset_definition: SwapSides = Field(
         SwapSides.AT_LEAST_ONE_IN_SUBSET, description="Which two objects may trade places, given a subset."
     )
+
+    def faults(self, problem: Problem) -> Iterator[Fault]:
+        yield from super().faults(problem)
+        containers = len(problem.containers)
+        pairs = containers * (containers - 1) // 2
+        if pairs > _MOST:
+            message = f"{containers:,d} containers are {pairs:,d} pairs, more than the {_MOST:,d} that can be held"
+            yield Fault("too-large", message)
 
     def components(self, model: ModelBuilder) -> list[Component]:
         problem = model.problem

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from rebalancer.specs import exclusive_swaps
 from rebalancer.specs.exclusive_swaps import ExclusiveSwapsSpec
-from tests.specs.worlds import broken, feasible, world
+from tests.specs.worlds import broken, codes, feasible, world
 
 
 def test_every_move_is_matched_by_one_back() -> None:
@@ -37,3 +38,11 @@ def test_moves_pair_up_across_several_swaps() -> None:
     swaps = {"a": "h2", "b": "h2", "e": "h0", "f": "h0"}
     for subset, expected in ((["a"], 1), (["a", "e"], 0), (["a", "b"], 0), (["a", "b", "e", "f"], 0)):
         assert broken(world(), ExclusiveSwapsSpec(subset_objects=subset), swaps) == (expected, expected)
+
+
+def test_what_would_not_fit_into_memory_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    containers = len(world().containers)
+    monkeypatch.setattr(exclusive_swaps, "_MOST", containers * (containers - 1) // 2)
+    assert not list(ExclusiveSwapsSpec().faults(world()))
+    monkeypatch.setattr(exclusive_swaps, "_MOST", containers * (containers - 1) // 2 - 1)
+    assert codes(ExclusiveSwapsSpec().faults(world())) == [("too-large", "")]
