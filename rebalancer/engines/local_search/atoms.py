@@ -32,8 +32,8 @@ class Column:
         What the evaluator calls it: its value, or the linear form inside of it where ``inside``.
     busy : int64 array (groups) or None
         How many cells of each group are not 0 at any time, at most, if that is known.
-    offset : Grid or None
-        What to add to it for what the evaluator says; None: nothing.
+    offset : Grid
+        What to add to it for what the evaluator says.
     """
 
     groups: int
@@ -48,7 +48,7 @@ class Column:
     read: bool = False  # by a special that needs all cells written down
     index: int = -1
     busy: IntArray | None = None
-    offset: Grid | None = None
+    offset: Grid = field(default_factory=lambda: Grid.constant(1, 1, 0))
 
     @property
     def size(self) -> int:
@@ -187,7 +187,7 @@ def same_place(mapping: Any) -> bool:
 
 def plain_form(column: Column) -> Form:
     """Return a column's cells as a form."""
-    return Form((Atom(column, (), ONE, Way()),), ZERO if column.offset is None else column.offset)
+    return Form((Atom(column, (), ONE, Way()),), column.offset)
 
 
 def constant_of(grid: Grid) -> int | None:

@@ -96,6 +96,7 @@ class Forms:
         for position in self.model.tuple_positions:
             self._goals(position.objective)
             self.objectives.append(self._write(position.objective, self.form(position.objective)))
+        self._nothing.known.clear()
         self._prune()
 
     def _prune(self) -> None:
@@ -129,7 +130,7 @@ class Forms:
             found = linear_form(at, column.start)
         else:
             found = evaluate_cells(at, column.start).integers
-        return found if column.offset is None else apply(np.subtract, column.groups, column.items, found, column.offset)
+        return apply(np.subtract, column.groups, column.items, found, column.offset)
 
     def entries(self, column: Column, at: CellValues) -> tuple[IntArray, IntArray, IntArray]:
         """Return the groups and items of the cells of a column that are not 0, and what they hold."""
@@ -152,10 +153,7 @@ class Forms:
         if not column.large or any(source.item_of is None or source.item_of[-1] >= 0 for source, _ in sources):
             return
         offset = self.values(column, self._nothing)
-        if len(offset.keys) or (offset.table.size > 1 and (offset.table != offset.table[0, 0]).any()):
-            return
-        least = Grid.constant(1, 1, offset.table[0, 0])
-        if plain and least.table[0, 0]:
+        if len(offset.keys) or (plain and offset.table.any()):
             return
         busy = np.zeros(column.groups, np.int64)
         for source, groups in sources:
@@ -164,7 +162,9 @@ class Forms:
                 busy += source.busy
             else:
                 np.add.at(busy, groups[groups >= 0], source.busy[groups >= 0])
-        column.busy, column.offset = np.minimum(busy, column.items), least if least.table[0, 0] else None
+        column.busy = np.minimum(busy, column.items)
+        alike = (offset.table == offset.table[0, 0]).all()
+        column.offset = Grid.constant(1, 1, offset.table[0, 0]) if alike else offset
 
     def _goals(self, objective: Cells) -> None:
         """Give what an objective adds up columns of its own, so that each goal can weigh less for a while."""
@@ -204,7 +204,7 @@ class Forms:
         output = Column(cells.groups, cells.items, start=cells)
         special = Special(cells, inputs, output, Column(cells.groups, cells.items))
         if isinstance(cells, Reduce) and special.ranks:
-            self._rare(output, [(inputs[0], reduced(cells)[0])], plain=False)
+            self._rare(output, [(inputs[0], reduced(cells)[0])], plain=True)
             special.heads.busy = output.busy
         self.columns.append(output)
         self.specials.append(special)
@@ -229,7 +229,7 @@ class Forms:
         atom = single_atom(linear)
         if atom is None:
             column = self._write(cells, linear, inside=True)
-            stage = stage_of(cells, ONE, ZERO if column.offset is None else column.offset, cells.divisor)
+            stage = stage_of(cells, ONE, column.offset, cells.divisor)
             return Form((Atom(column, (stage,), ONE, Way()),), ZERO)
         const = linear.const
         assert const is not None
@@ -302,7 +302,7 @@ class Forms:
         Where not ``plain``, it may hold what they are above what they are where nothing is placed.
         """
         known = self._written.get((cells.index, inside))
-        if known is not None and not (plain and known.offset is not None):
+        if known is not None and not (plain and known.offset.table.any()):
             return known
         whole = isinstance(cells, Tally) or not isinstance(cells, Map | Reduce | Gather)
         if whole or (isinstance(cells, Reduce) and cells.how is not Gathering.SUM):
@@ -323,12 +323,7 @@ class Forms:
         atom = single_atom(known)
         if atom is None or atom.stages or not one_sign(atom.coef):
             column = self._write(cells, known)
-            room = (
-                bound
-                if column.offset is None
-                else apply(np.subtract, column.groups, column.items, bound, column.offset)
-            )
-            column.high.append(shaped(room, column))
+            column.high.append(apply(np.subtract, column.groups, column.items, bound, column.offset))
             return
         assert known.const is not None
         column = atom.column
