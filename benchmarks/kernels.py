@@ -95,6 +95,16 @@ def amount(builder: ModelBuilder, dimension: str = "cpu") -> Cells:
     return builder.amount("host", dimension, "AFTER")
 
 
+def by_pair(builder: ModelBuilder) -> Cells:
+    """Return what each host holds of each pair of objects: nearly always nothing."""
+    return builder.amount("host", "cpu", "AFTER", partition="pair")
+
+
+def hosts(builder: ModelBuilder) -> NDArray[np.int64]:
+    """Return the numbers of all hosts."""
+    return np.arange(len(builder.problem.containers))
+
+
 def above(builder: ModelBuilder, level: int = 200, dimension: str = "cpu") -> Cells:
     """Return what each host holds above a level, which may be negative."""
     return builder.linear([(amount(builder, dimension), 1)], -level)
@@ -114,7 +124,7 @@ KINDS: dict[str, Kind] = {
     "largest": lambda b: b.largest(amount(b)),
     "smallest": lambda b: b.largest(amount(b), smallest=True),
     "n-th largest": lambda b: b.nth_largest(amount(b), 10),
-    "sum but the largest": lambda b: b.all_but_largest(amount(b), 10),
+    "sum but the largest": lambda b: b.total(b.all_but_largest(b.amount("rack", "cpu", partition="job"), 2)),
     "larger of two": lambda b: b.total(b.largest_of([amount(b), amount(b, "mem")])),
     "product": lambda b: b.total(b.product(amount(b), amount(b, "mem"))),
     "quotient": lambda b: b.total(b.ratio(amount(b), b.linear([(amount(b, "mem"), 1)], 1))),
@@ -123,6 +133,12 @@ KINDS: dict[str, Kind] = {
     "hinge over the average": lambda b: b.total(
         b.hinge(b.linear([(amount(b), 1), (b.total(amount(b)), Fraction(-1, 400))]))
     ),
+    "hinge of two, hash rows": lambda b: b.total(
+        b.hinge(b.linear([(by_pair(b), 1), (b.step(b.amount("host", "", partition="pair")), 5)], -15))
+    ),
+    "largest, hash rows": lambda b: b.total(b.largest(by_pair(b), None, hosts(b), 1, len(hosts(b)))),
+    "smallest, hash rows": lambda b: b.total(b.largest(by_pair(b), None, hosts(b), 1, len(hosts(b)), smallest=True)),
+    "sum but the largest, hash rows": lambda b: b.total(b.all_but_largest(by_pair(b), 2)),
 }
 
 
