@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from rebalancer.model import ConstraintCells, GoalCells, Model, ModelBuilder, assemble
-from rebalancer.problem import Problem
+from rebalancer.problem import FaultList, Problem
 from rebalancer.specs.entries import Constraint, Goal, named
 from rebalancer.specs.placed import PlacedSpec
 
@@ -15,6 +15,11 @@ def compile_model(problem: Problem, goals: Sequence[Goal], constraints: Sequence
     """Compile specs that have passed `check_entries`.
 
     The implicit constraint ``placed`` is added last unless a constraint of that spec is stated.
+
+    Raises
+    ------
+    InputError
+        A spec of one's own has a goal that is not one cell.
     """
     named_goals, named_constraints = named(list(goals), list(constraints))
     for entry in named_constraints:
@@ -51,4 +56,13 @@ def compile_model(problem: Problem, goals: Sequence[Goal], constraints: Sequence
         GoalCells(entry.name or "", entry.spec.key, entry.weight, entry.tuple_pos, entry.spec.goal(builder))
         for entry in named_goals
     ]
+    faults = FaultList()
+    for own, cells in zip(named_goals, (goal.cells for goal in minimised), strict=True):
+        if (cells.groups, cells.items) != (1, 1):
+            key = own.spec.key
+            message = (
+                f"the goal of {key} is {cells.groups} × {cells.items} cells; it has to be one, such as their total"
+            )
+            faults.report("not-one-cell", message, (*own.path, key), key)
+    faults.raise_if_any()
     return assemble(builder, minimised, compiled)

@@ -37,6 +37,14 @@ def scenario(folder: Path, *goals: str) -> Path:
     return path
 
 
+def test_a_goal_of_several_cells_is_refused_at_its_line(tmp_path: Path) -> None:
+    register(a_spec(goal=lambda self, model: model.amount("host")))
+    text = scenario(tmp_path, "far_away").read_text(encoding="utf-8").replace("{h: [t]}", "{h: [t], i: []}")
+    (tmp_path / "scenario.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"scenario\.yaml:5:.*not-one-cell.*far_away is 1 × 2 cells"):
+        Rebalancer.from_yaml(tmp_path / "scenario.yaml").evaluate()
+
+
 def test_a_registered_spec_is_used_from_yaml_and_python(tmp_path: Path) -> None:
     @register
     class FarAwaySpec(Spec):
