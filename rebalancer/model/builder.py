@@ -47,11 +47,14 @@ class ModelBuilder(Combining):
     Parameters
     ----------
     problem : Problem
+    stays : bool array (objects), optional
+        Who is in some container wherever the hard cells hold; nobody is known to be where left out.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, stays: NDArray[np.bool_] | None = None) -> None:
         super().__init__()
         self.problem = problem
+        self.stays = np.zeros(len(problem.objects), np.bool_) if stays is None else stays
         self._tallies: dict[tuple[Any, ...], Tally] = {}
         self._initial: CellValues | None = None
 

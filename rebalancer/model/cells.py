@@ -145,6 +145,8 @@ class Map(Cells):
         Of SQUARE, CEIL, MOD, RAISE and ROUND; 1 otherwise.
     x_unit : Fraction
         True value of x = 1; x_low and x_high bound x.
+    beside : tuple of Term
+        Addends that are 0 wherever the hard cells hold, which exact values count and integers do not.
     """
 
     terms: tuple[Term, ...]
@@ -155,6 +157,7 @@ class Map(Cells):
     x_unit: Fraction
     x_low: int
     x_high: int
+    beside: tuple[Term, ...] = ()
 
     @property
     def inputs(self) -> tuple[Cells, ...]:

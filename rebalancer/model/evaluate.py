@@ -141,9 +141,10 @@ def _map(cells: Map, values: CellValues) -> Value:
     integers = apply_function(cells, x)
     if not cells.error or function in (Function.STEP, Function.CEIL, Function.MOD):
         return Value(integers)
+    known += [evaluate_cells(values, term.cells) for term in cells.beside]
     precise_grids = [
         grid
-        for term, value in zip(cells.terms, known, strict=True)
+        for term, value in zip((*cells.terms, *cells.beside), known, strict=True)
         for grid in (term.exact.floats(), floats_of(term.cells, value))
     ]
     precise = apply(_linear, cells.groups, cells.items, cells.exact_const.floats(), *precise_grids)

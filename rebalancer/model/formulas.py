@@ -93,6 +93,18 @@ class Formulas:
         """Return ``Σ coefficient · cells + const``; shapes of length 1 are repeated. ``limit`` bounds the integers."""
         return self._map(Function.IDENTITY, terms, const, limit)
 
+    def beside(self, x: Cells, other: Cells, factor: Fraction) -> Cells:
+        """Return x + factor · other, of single cells, where ``other`` is 0 wherever the hard cells hold.
+
+        So the integers need no room for it; only what is reported of an assignment that breaks them counts it.
+        """
+        one, none = Param.constant(1), Param.constant(0)
+        terms, more = (Term(x, one.grid, one),), (Term(other, none.grid, Param.constant(factor)),)
+        low, high, error = x.low, x.high, max(x.error, x.unit)  # what has no error has no exact value
+        return self._finish(
+            Function.IDENTITY, 1, 1, terms, none.grid, none, x.unit, low, high, error, None, beside=more
+        )
+
     def hinge(self, x: Cells) -> Cells:
         """Return max(0, x)."""
         if x.low >= 0:
@@ -105,7 +117,7 @@ class Formulas:
 
     def square(self, x: Cells) -> Cells:
         """Return x²."""
-        if isinstance(x, Map) and x.function is Function.IDENTITY:
+        if isinstance(x, Map) and x.function is Function.IDENTITY and not x.beside:
             terms = [(term.cells, term.exact) for term in x.terms]
             if self._unit_of(terms, x.exact_const, SQUARED_LIMIT, [])[0] is not None:
                 return self._map(Function.SQUARE, terms, x.exact_const, SQUARED_LIMIT)
@@ -124,7 +136,7 @@ class Formulas:
 
     def _map_of(self, function: Function, x: Cells) -> Cells:
         """Apply a function to x, taking over the linear form if x is one."""
-        if isinstance(x, Map) and x.function is Function.IDENTITY:
+        if isinstance(x, Map) and x.function is Function.IDENTITY and not x.beside:
             return self._finish(
                 function, x.groups, x.items, x.terms, x.const, x.exact_const, x.x_unit, x.x_low, x.x_high, x.error, None
             )
@@ -241,6 +253,7 @@ class Formulas:
         high: int,
         error: Fraction,
         divisor: Param | None,
+        beside: tuple[Term, ...] = (),
     ) -> Cells:
         x_low, x_high, x_unit = low, high, unit
         by = Grid.constant(1, 1, 1)
@@ -288,6 +301,7 @@ class Formulas:
                 x_unit,
                 x_low,
                 x_high,
+                beside,
             )
         )
 

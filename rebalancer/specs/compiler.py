@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rebalancer.model import ConstraintCells, GoalCells, Model, ModelBuilder, assemble
-from rebalancer.problem import FaultList, Problem
+from rebalancer.problem import UNPLACED, FaultList, Problem
 from rebalancer.specs.entries import Constraint, Goal, named
 from rebalancer.specs.placed import PlacedSpec
 
@@ -24,7 +27,7 @@ def compile_model(problem: Problem, goals: Sequence[Goal], constraints: Sequence
     named_goals, named_constraints = named(list(goals), list(constraints))
     for entry in named_constraints:
         problem = entry.spec.prepare(problem)
-    builder = ModelBuilder(problem)
+    builder = ModelBuilder(problem, _stays(problem, named_constraints))
     compiled = [
         ConstraintCells(
             entry.name or "",
@@ -66,3 +69,16 @@ def compile_model(problem: Problem, goals: Sequence[Goal], constraints: Sequence
             faults.report("not-one-cell", message, (*own.path, key), key)
     faults.raise_if_any()
     return assemble(builder, minimised, compiled)
+
+
+def _stays(problem: Problem, constraints: Sequence[Constraint]) -> NDArray[np.bool_]:
+    """Return which objects have to be in some container."""
+    stated = [entry for entry in constraints if isinstance(entry.spec, PlacedSpec)]
+    stays = np.zeros(len(problem.objects), np.bool_)
+    before = (problem.initial != UNPLACED) & (problem.origin != UNPLACED)
+    for entry in stated or [Constraint(PlacedSpec())]:
+        policy = entry.spec.effective_policy(entry.policy.value)
+        if isinstance(entry.spec, PlacedSpec) and policy in ("DEFAULT", "HARD"):
+            members = entry.spec.members(problem)
+            stays[members] |= True if policy == "HARD" else before[members]
+    return stays

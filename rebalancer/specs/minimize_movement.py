@@ -85,17 +85,25 @@ class MinimizeMovementSpec(Spec):
         problem = model.problem
         scope = problem.scopes[self.scope or problem.container_name]
         count = len(scope.items)
-        factors = [Fraction(1)] * (count + 1)
+        scale, factors = Fraction(1), [Fraction(1)] * count
         if not self.do_not_normalize:
             scale = (MAGIC if self.magic_scaling else Fraction(1)) / max(1, count)
             _, offered = capacities(problem, self.dimension, scope.name)
-            factors = [scale * (1 / capacity if capacity else zero) for capacity in offered] + [scale]
+            factors = [scale * (1 / capacity if capacity else zero) for capacity in offered]
         item_of = np.where(scope.item_of < 0, np.int32(count), scope.item_of).astype(np.int32)  # the last item is "out"
         placed = np.flatnonzero(problem.origin != UNPLACED)
         known = problem.dimension(self.dimension)
-        if len(set(factors)) == 1 and known.dynamic is None and not known.is_vector:
-            return self._away(model, item_of, placed, known.values[placed, 0], Fraction(1, known.scale), factors[0])
-        return model.total(model.custom_amount(placed, item_of, count + 1, self.dimension, "NEW"), Param.of(factors))
+        if set(factors) <= {scale} and known.dynamic is None and not known.is_vector:
+            return self._away(model, item_of, placed, known.values[placed, 0], Fraction(1, known.scale), scale)
+        # two sums: what goes out costs millions of times as much as in an item, whose factor would be rounded away
+        inside = model.total(
+            model.custom_amount(placed, scope.item_of, count, self.dimension, "NEW"), Param.of(factors)
+        )
+        out = np.where(scope.item_of < 0, 0, -1).astype(np.int32)
+        outside = model.custom_amount(placed, out, 1, self.dimension, "NEW")
+        if model.stays[placed].all() and (out[:-1] < 0).all():
+            return model.beside(inside, outside, scale)
+        return model.linear([(inside, 1), (outside, scale)])
 
     @staticmethod
     def _away(

@@ -14,6 +14,8 @@ from rebalancer.specs.fields import ObjectName
 
 if TYPE_CHECKING:
     from rebalancer.model import ModelBuilder
+    from rebalancer.problem import Problem
+    from rebalancer.problem.numbers import IntArray
 
 
 class PlacedSpec(Spec):
@@ -36,13 +38,15 @@ class PlacedSpec(Spec):
         description="Only these must be placed; all objects where left out; the others may be left out or taken out.",
     )
 
+    def members(self, problem: Problem) -> IntArray:
+        """Return the objects that must be placed."""
+        if self.objects is None:
+            return np.arange(len(problem.objects))
+        return np.unique(problem.objects.lookup(list(self.objects)))
+
     def components(self, model: ModelBuilder) -> list[Component]:
         problem = model.problem
-        objects = (
-            np.arange(len(problem.objects))
-            if self.objects is None
-            else np.unique(problem.objects.lookup(list(self.objects)))
-        )
+        objects = self.members(problem)
         inside = np.zeros(len(problem.containers) + 1, np.int32)
         inside[UNPLACED] = -1
         tally = model.custom_tally(np.arange(len(objects)), objects, len(objects), inside, 1)

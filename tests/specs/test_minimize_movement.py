@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rebalancer import PlacedSpec, Rebalancer
 from rebalancer.specs.minimize_movement import MinimizeMovementSpec
 from tests.specs.worlds import broken, builder, codes, faults, feasible, goal, settled, warnings, world
 
@@ -84,3 +85,26 @@ def test_faults() -> None:
         ("out-of-range", "allowance")
     ]
     assert codes(faults(world(), MinimizeMovementSpec(scope="rackk"))) == [("unknown-name", "scope")]
+
+
+def test_bytes_are_told_apart() -> None:
+    """Going out costs a unit as much as all of an item's capacity, which must not round away what moves cost."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({f"h{host}": [f"t{host}{n}" for n in range(40)] for host in range(3)})
+    solver.add_object_dimension("memory", {f"t{host}{n}": 2**30 + n for host in range(3) for n in range(40)})
+    solver.add_container_dimension("memory", {f"h{host}": 2**36 for host in range(3)})
+    solver.add_goal(MinimizeMovementSpec(dimension="memory", magic_scaling=False))
+    (position,) = solver.model.tuple_positions
+    moved = solver.model.problem.initial.copy()
+    moved[5] = 1
+    score = solver.model.evaluate(moved)
+    assert score.objective[0] == pytest.approx((2**30 + 5) / 2**36 / 3, rel=1e-9)
+    assert float(score.integers[0] * position.objective.unit) == pytest.approx(score.objective[0], rel=1e-6)
+    assert position.epsilon < 1e-6 * score.objective[0]
+    moved[5] = -1  # breaks what is implied, and costs all the same
+    assert solver.model.evaluate(moved).goals[0] == pytest.approx((2**30 + 5) / 3, rel=1e-9)
+    solver.add_constraint(PlacedSpec(), policy="SOFT")
+    moved[5], moved[6] = 1, -1
+    score = solver.model.evaluate(moved)
+    assert score.feasible
+    assert score.goals[0] == pytest.approx((2**30 + 6) / 3 + (2**30 + 5) / 2**36 / 3, rel=1e-12)

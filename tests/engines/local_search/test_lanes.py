@@ -56,7 +56,7 @@ def test_lanes_cost_what_columns_cost(price: float | None, monkeypatch: pytest.M
     model = fleet()
     quick, slow = Flattener(model), without_lanes(model, monkeypatch)
     one, other = quick.at(model.problem.initial), slow.at(model.problem.initial)
-    assert one.sizes[Z_LANES] == 5  # cpu with its goal, memory while it moves and after, disk, movement
+    assert one.sizes[Z_LANES] == 4  # cpu with its goal, memory after, memory that arrives (a limit and a goal), disk
     assert other.sizes[Z_LANES] == 0
     rng, hosts = np.random.default_rng(3), 7
     everywhere = np.arange(hosts, dtype=np.int32)
