@@ -341,7 +341,13 @@ def reduce_extremum(
     largest: bool,
     empty: int | float,
 ) -> Grid:
-    """Return the largest (or smallest) of the cells that map to each output cell; ``empty`` where none does."""
+    """Return the largest (or smallest) of the cells that map to each output cell; ``empty`` where none does.
+
+    Raises
+    ------
+    GridTooLarge
+        The result has no compact form.
+    """
     floats = grid.table.dtype.kind == "f"
     operation, edge = (np.maximum, -1) if largest else (np.minimum, 1)
     extreme = edge * np.inf if floats else np.iinfo(np.int64).min if largest else np.iinfo(np.int64).max
@@ -350,6 +356,8 @@ def reduce_extremum(
     counts = [np.bincount(to[to >= 0], minlength=outputs) for to, outputs in ((to_group, groups), (to_item, items))]
     if groups * items > DENSE_CELLS and grid.table.size == 1 and all(count.all() for count in counts):
         return _rare_extremum(grid, (groups, items), to_group, to_item, counts, operation)
+    if groups * items > LARGEST_TABLE:
+        raise GridTooLarge(f"{groups} groups × {items} items")
     out = np.full((groups, items), extreme, np.float64 if floats else np.int64)
     if grid.size <= DENSE_CELLS:
         rows, cols = np.flatnonzero(to_group >= 0), np.flatnonzero(to_item >= 0)

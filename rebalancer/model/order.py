@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rebalancer.model.grid import DENSE_CELLS, Grid
+from rebalancer.model.grid import DENSE_CELLS, LARGEST_TABLE, Grid, GridTooLarge
 from rebalancer.problem.numbers import IntArray
 
 if TYPE_CHECKING:
@@ -47,9 +47,16 @@ def order_statistic(
         Without ``rest``: the value with this many above it (of too few cells: the smallest). With ``rest``: the sum
         of all but this many largest.
         0 where no cell maps.
+
+    Raises
+    ------
+    GridTooLarge
+        There are too many cells, and they are not alike but for exceptions.
     """
     group, item = maps
     rare = decisive.size > DENSE_CELLS and decisive.table.size == values.table.size == 1
+    if max(shape[0] * shape[1], 0 if rare else decisive.size) > LARGEST_TABLE:
+        raise GridTooLarge(f"{decisive.groups} groups × {decisive.items} items")
     keys = np.union1d(decisive.keys, values.keys) if rare else np.arange(decisive.size)
     to_group, to_item = group[keys // decisive.items], item[keys % decisive.items]
     kept = (to_group >= 0) & (to_item >= 0)

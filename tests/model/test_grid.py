@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rebalancer.model import grid as grids
 from rebalancer.model.grid import Grid, GridTooLarge, apply, reduce_extremum, reduce_sum
+from rebalancer.model.order import order_statistic
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -145,3 +146,19 @@ def test_what_would_be_too_large_is_refused() -> None:
         ones.where(lambda v: v > 0)
     with pytest.raises(GridTooLarge):
         ones.dense()
+    rows = Grid(200_000, 20_000, np.ones((200_000, 1), np.int64))
+    with pytest.raises(GridTooLarge):
+        reduce_extremum(rows, 200_000, 20_000, np.arange(200_000), np.arange(20_000), True, 0)
+    with pytest.raises(GridTooLarge):
+        order_statistic(rows, rows, (np.zeros(200_000, np.int64), np.arange(20_000)), (1, 20_000), 2, False)
+
+
+def test_extremes_and_orders_of_a_huge_grid_take_no_memory() -> None:
+    keys = np.arange(0, 4_000_000_000, 40_000_000)
+    amounts = Grid(200_000, 20_000, np.zeros((1, 1), np.int64), None, keys, np.arange(1, 101))
+    pairs = np.arange(200_000) // 2
+    largest = reduce_extremum(amounts, 100_000, 20_000, pairs, np.arange(20_000), True, 0)
+    assert largest.values.tolist() == list(range(1, 101))
+    maps = np.zeros(200_000, np.int64), np.arange(20_000)
+    assert order_statistic(amounts, amounts, maps, (1, 20_000), 0, False).dense().sum() == 100
+    assert order_statistic(amounts, amounts, maps, (1, 20_000), 1, True).dense().sum() == sum(range(1, 100))
