@@ -20,14 +20,11 @@ def reduced(cells: Reduce) -> tuple[IntArray, IntArray]:
     return group, np.zeros(source.items, np.int64) if cells.item_map is None else cells.item_map
 
 
-def targets(
-    source_groups: int, source_items: int, items: int, group_map: IntArray | None, item_map: IntArray | None
-) -> IntArray:
+def targets(cells: Reduce) -> IntArray:
     """Return the output key of every input cell in row-major order, -1 for none."""
-    to_group = np.zeros(source_groups, np.int64) if group_map is None else group_map
-    to_item = np.zeros(source_items, np.int64) if item_map is None else item_map
+    to_group, to_item = reduced(cells)
     inside = (to_group >= 0)[:, None] & (to_item >= 0)[None, :]
-    return np.where(inside, to_group[:, None] * items + to_item[None, :], -1).ravel()
+    return np.where(inside, to_group[:, None] * cells.items + to_item[None, :], -1).ravel()
 
 
 def order_statistic(

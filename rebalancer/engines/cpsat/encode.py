@@ -45,6 +45,7 @@ from rebalancer.model import (
 )
 from rebalancer.model.evaluate import apply_function, linear_form
 from rebalancer.model.grid import apply, reduce_extremum, reduce_sum
+from rebalancer.model.order import targets
 from rebalancer.problem.numbers import IntArray
 
 
@@ -273,10 +274,7 @@ class Encoder:
         if not len(rows.key):
             return constant_rows(const)
         rows = self.as_variables(source, rows)
-        all_group, all_item = np.divmod(np.arange(source.groups * source.items), source.items)
-        to_group = np.zeros(len(all_group), np.int64) if cells.group_map is None else cells.group_map[all_group]
-        to_item = np.zeros(len(all_item), np.int64) if cells.item_map is None else cells.item_map[all_item]
-        to = np.where((to_group >= 0) & (to_item >= 0), to_group * cells.items + to_item, -1)
+        to = targets(cells)
         return self._pick(cells, [(rows, np.flatnonzero(to >= 0), to[to >= 0])], const, largest)
 
     def _extremum(self, cells: Extremum) -> Rows:
@@ -295,10 +293,10 @@ class Encoder:
     def _pick(self, cells: Cells, parts: list[tuple[Rows, IntArray, IntArray]], const: Grid, largest: bool) -> Rows:
         """Return the largest (smallest) per output key of source cells ``(rows, source key, output key)``."""
         groups: dict[int, list[tuple[IntArray, IntArray, int, int, int]]] = {}
-        for rows, source_keys, targets in parts:
+        for rows, source_keys, output_keys in parts:
             values = rows.const.at(source_keys // rows.items, source_keys % rows.items).tolist()
             position = {key: row for row, key in enumerate(rows.key.tolist())}
-            for key, target, value in zip(source_keys.tolist(), targets.tolist(), values, strict=True):
+            for key, target, value in zip(source_keys.tolist(), output_keys.tolist(), values, strict=True):
                 row = position.get(key)
                 if row is None:
                     entry = (np.empty(0, np.int64), np.empty(0, np.int64), int(value), int(value), int(value))

@@ -178,7 +178,7 @@ def encode_ordered(encoder: Encoder, cells: Reduce) -> Rows:
     """Order statistics, by choosing which cells are the largest."""
     source = cells.source
     rest = cells.how is Gathering.ALL_BUT_LARGEST
-    target = targets(source.groups, source.items, cells.items, cells.group_map, cells.item_map)
+    target = targets(cells)
     factors = Factors(encoder, source, source.groups, source.items)
     known = Grid(source.groups, source.items, factors.const.reshape(source.groups, source.items))
     const = order_statistic(known, known, reduced(cells), (cells.groups, cells.items), cells.rank, rest).dense()

@@ -162,6 +162,11 @@ class Special:
         """Whether it reads the largest or smallest few of its cells."""
         return isinstance(self.cells, Reduce) and self.cells.rank <= MOST_RANKS
 
+    @property
+    def kept_in_heads(self) -> bool:
+        """Whether it keeps only what is not 0, and so many outputs that they are not written down either."""
+        return self.ranks and self.inputs[0].sparse and self.output.sparse
+
 
 #: Columns with more cells than this, and than so many for each that may be other than 0, are kept as hash rows.
 DENSE_CELLS, DENSE_SHARE = 1_000_000, 4
@@ -174,10 +179,10 @@ ONE, ZERO = Grid.constant(1, 1, 1), Grid.constant(1, 1, 0)
 
 def ranks_of(special: Special) -> tuple[int, int]:
     """Return how many outputs of a special are kept one after the other, and how many nodes it may need besides."""
-    busy, output = special.inputs[0].busy, special.output
+    busy = special.inputs[0].busy
     assert busy is not None
     values = int(busy.sum())
-    return (0, 2 * values) if output.sparse else (output.size, values)
+    return (0, 2 * values) if special.kept_in_heads else (special.output.size, values)
 
 
 def same_place(mapping: Any) -> bool:

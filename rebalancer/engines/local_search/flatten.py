@@ -209,8 +209,7 @@ class Flattener:
 
     def _lay_out(self, cells: Reduce, row: list[int]) -> None:
         """Give each input cell its place among the numbers of its output."""
-        source = cells.source
-        target = targets(source.groups, source.items, cells.items, cells.group_map, cells.item_map)
+        target = targets(cells)
         outputs = cells.groups * cells.items
         size = np.bincount(target[target >= 0], minlength=outputs)
         # a tournament's leaves are its second half
@@ -233,7 +232,7 @@ class Flattener:
         row[at.X_PLACE], row[at.X_TREES] = -1, self._tree_length
         for number, part in zip(_RANK_MAPS, (*maps, *counts), strict=True):
             row[number] = self._maps.add(part.astype(np.int32))
-        row[at.X_HEADS] = special.heads.index * at.C_WIDTH if special.output.sparse else -1
+        row[at.X_HEADS] = special.heads.index * at.C_WIDTH if special.kept_in_heads else -1
         self._tree_length += 1 + WIDTH * sum(ranks_of(special))
 
     def _list_uses(self) -> IntArray:

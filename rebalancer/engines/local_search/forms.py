@@ -115,7 +115,7 @@ class Forms:
             if not special.ranks:
                 for column in special.inputs:
                     column.read = True
-        self.columns += [special.heads for special in self.specials if special.output.sparse]
+        self.columns += [special.heads for special in self.specials if special.kept_in_heads]
         for index, column in enumerate(self.columns):
             column.index = index
             written = column.read or column.members is None

@@ -73,7 +73,7 @@ class Lookup:
             return self._extremes(cells, outputs, keys, integers)
         known = self._sources.get(cells.index)
         if known is None:
-            target = targets(source.groups, source.items, cells.items, cells.group_map, cells.item_map)
+            target = targets(cells)
             order = np.argsort(target, kind="stable")
             starts = np.searchsorted(target[order], np.arange(cells.groups * cells.items + 1))
             known = self._sources[cells.index] = order, starts

@@ -145,7 +145,10 @@ def _price(f: Any, p: int, rec: int, g: int, s: int) -> float:
 
 @apart(FLOAT, FLAT, INT, INT, INT)
 def sparse_gradient(f: Any, k: int, g: int, s: int) -> float:
-    """Return what one unit more of a cell is worth that is in a hash row, but no tally's."""
+    """Return what one unit more of a cell is worth that is in a hash row, but no tally's.
+
+    What reads it is written down: only what reads nothing but tallies is not.
+    """
     x = value(f, k, g, s)
     total = _slope_at(f, k, g, s, x)
     for i in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
