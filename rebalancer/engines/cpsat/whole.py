@@ -25,11 +25,10 @@ _log = logging.getLogger(__name__)
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
 #: Where an answer is known, those of CP-SAT's searches are left out that look for a first one. Where the whole is not
-#: too large, one of two workers proves with all cuts while the other improves part by part; and one alone, beside who
-#: improves the answer, does nothing but raise the bound, from the node that has the lowest.
+#: too large, one of two workers does nothing but raise the bound, with all cuts: it looks for an answer that has it,
+#: until there is none. The other improves the answer: with CP-SAT's own neighbourhoods, or as somebody else does.
 _IMPROVING: dict[str, Any] = {"num_violation_ls": 0, "use_feasibility_pump": False}
-_ALL_CUTS: dict[str, Any] = {"subsolvers": ("max_lp",)}
-_PROVING: dict[str, Any] = {"subsolvers": ("lb_tree_search",)}
+_PROVING: dict[str, Any] = {"subsolvers": ("objective_lb_search_max_lp",)}
 #: Seconds of searching the whole for a proof to the last integer; then one that is closed but for rounding will do.
 _EXACTLY = 2.0
 #: After so many seconds, half of a turn, and this share of what is left, in which neither bound nor answer has moved,
@@ -80,8 +79,7 @@ class Whole:
         self._turn, self._moved, self._unit = budget, 0.0, 1.0
         self._known = position.value  # the best of the answers that CP-SAT knows
         two = position.search.request.workers == 2 and not budget.deterministic
-        proving = _ALL_CUTS if improving.beside is None else _PROVING
-        self._parameters = _IMPROVING | (proving if two and not position.large else {})
+        self._parameters = _IMPROVING | (_PROVING if two and not position.large else {})
 
     def minimise(self) -> None:
         """Search until the answer is proven, or good enough, or nothing comes of it."""
