@@ -48,6 +48,9 @@ from rebalancer.model.grid import apply, reduce_extremum, reduce_sum
 from rebalancer.model.order import targets
 from rebalancer.problem.numbers import IntArray
 
+#: What the variables of a row may add up to, one by one; half of what CP-SAT takes.
+_ROOM = 2.0**61
+
 
 @dataclass(frozen=True, eq=False)
 class Auxiliary:
@@ -244,6 +247,12 @@ class Encoder:
                 )  # it stands in many rows: as one variable
             parts.append((rows, term.coef))
         x = self.algebra.combine(cells.groups, cells.items, parts, cells.const)
+        if self.algebra.magnitude(x) > _ROOM:
+            parts = [
+                (self.as_variables(term.cells, rows), coef)
+                for term, (rows, coef) in zip(cells.terms, parts, strict=True)
+            ]
+            x = self.algebra.combine(cells.groups, cells.items, parts, cells.const)
         if cells.function is Function.IDENTITY:
             return self.as_variables(cells, x) if self.consumers[cells.index] > 1 and len(x.var) > 4 * len(x.key) else x
         const = apply_function(cells, x.const)

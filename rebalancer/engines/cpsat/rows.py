@@ -204,6 +204,17 @@ class RowAlgebra:
             low[at], high[at] = ends.min(axis=0), ends.max(axis=0)
         return np.add.reduceat(low, start[:-1]), np.add.reduceat(high, start[:-1])
 
+    def magnitude(self, rows: Rows) -> float:
+        """Return the most that the variables of a row add up to if each is as large as it can be by itself.
+
+        CP-SAT refuses rows where that overflows, though an object takes only one of its candidates.
+        """
+        if not len(rows.var):
+            return 0.0
+        low, high = self.auxiliary_bounds()
+        largest = np.concatenate([np.ones(self.literals.count), np.maximum(np.abs(low), np.abs(high))])
+        return float(np.bincount(rows.row_of_entry, np.abs(rows.coef) * largest[rows.var]).max())
+
     def combine(self, groups: int, items: int, parts: list[tuple[Rows, Grid]], const: Grid) -> Rows:
         """Return ``Σ coefficient · rows + const`` cell by cell, repeating rows along axes of length 1."""
         total = apply(_weighted, groups, items, const, *(grid for rows, coef in parts for grid in (coef, rows.const)))

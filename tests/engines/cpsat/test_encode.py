@@ -7,10 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from rebalancer.engines.base import Request, Status
 from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.engines.cpsat.encode import encode
-from rebalancer.model import CellValues, Function, GoalCells, Map, ModelBuilder, assemble, evaluate_cells
+from rebalancer.engines.cpsat.engine import CpsatEngine
+from rebalancer.engines.cpsat.rows import RowAlgebra
+from rebalancer.model import CellValues, Function, GoalCells, Grid, Map, ModelBuilder, assemble, evaluate_cells
 from rebalancer.problem import ProblemBuilder
+from tests.engines.worlds import crowded
 
 
 @pytest.mark.parametrize("fine", [Fraction(999999937, 2**31 - 1), Fraction(-1000000009, 10**9 + 7)])
@@ -44,3 +48,33 @@ def test_hinges_count_in_the_steps_of_their_rows(over: Fraction) -> None:
     assert {abs(coef) for row in placed for coef in row.coeffs} == {1}
     counts = [auxiliary for auxiliary in encoding.auxiliaries if auxiliary.unit is not None]
     assert [list(encoding.bulk.proto.variables[one.first].domain) for one in counts] == [[0, 3 - over.__floor__()]]
+
+
+def test_rows_that_would_overflow_are_read_through_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CP-SAT counts all placements of an object, though one is true: where that is too much, nothing else changes."""
+    model = crowded(9, 3)
+    sizes, answers = [], []
+    for room in (2.0**61, 0.0):
+        monkeypatch.setattr("rebalancer.engines.cpsat.encode._ROOM", room)
+        encoding = encode(model, all_candidates(model), CellValues(model.problem, model.problem.initial))
+        sizes.append(encoding.algebra.variables)
+        answer = CpsatEngine().solve(model, Request(time_limit=60.0, workers=1))
+        assert answer.status is Status.OPTIMAL
+        assert answer.assignment is not None
+        answers.append(model.evaluate(answer.assignment).integers)
+    assert sizes[1] > sizes[0]
+    assert answers[1] == answers[0]
+
+
+def test_magnitude_counts_every_placement() -> None:
+    world = ProblemBuilder("task", "host")
+    world.set_assignment({"h0": ["a", "b"], "h1": [], "h2": []})
+    builder = ModelBuilder(world.build())
+    total = builder.total(builder.linear([(builder.amount("host"), Fraction(5))], Fraction(0)))
+    model = assemble(builder, [GoalCells("goal", "any", Fraction(1), 0, total)], [])
+    literals = all_candidates(model)
+    algebra = RowAlgebra(literals)
+    extra = algebra.new_variables(np.array([-7]), np.array([3]))
+    var = np.append(np.arange(literals.count), extra)
+    row = algebra.collect(1, 1, np.zeros(len(var), np.int64), var, np.full(len(var), -2), Grid.constant(1, 1, 0))
+    assert algebra.magnitude(row) == 2 * literals.count + 2 * 7
