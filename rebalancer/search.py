@@ -224,11 +224,12 @@ def _bounds(
         integer = answer.bounds[position] if position < len(answer.bounds) else None
         if integer is None:
             return bounds, gaps, False
-        if found and integer > final.integers[position]:
-            reached = f"{final.integers[position]} at tuple position {position}"
-            raise InternalError(f"the answer of {answer.engine} is {reached}, below its bound {integer}")
         value = float(final.objective[position])
         bound = model.real(position, integer)
+        if found and bound - value > CLOSED * max(1.0, abs(value)):
+            raise InternalError(
+                f"the answer of {answer.engine} is {value:g} at tuple position {position}, below its bound {bound:g}"
+            )
         if not math.isfinite(bound):
             return bounds, gaps, False
         bounds[position] = min(bound, value) if found else bound

@@ -120,8 +120,9 @@ class Answer:
     assignment : int32 array or None
         Container index per object, -1 unplaced; None if nothing was found.
     bounds : tuple of (int or None)
-        Proven lower bound of each tuple position's integer objective, given the earlier positions' values; None where
-        unknown.
+        Proven lower bound of each tuple position, given the earlier positions' values, in its integers; None where
+        unknown. What `Model.real` makes of it is at most the exact formula's least value; integers may be less, by
+        their rounding.
     reason : str or None
         Why there is no answer.
     engine : str

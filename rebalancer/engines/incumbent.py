@@ -54,7 +54,8 @@ class Incumbent:
     position : int
         Tuple position that is being worked on; set by whoever conducts the search.
     bounds : list of (int or None)
-        Proven lower bound by tuple position, given the earlier positions' values; None where unknown.
+        Proven lower bound by tuple position, given the earlier positions' values; None where unknown. Holds for the
+        exact formula, as `Answer.bounds` does.
     """
 
     def __init__(self, model: Model, request: Request, budget: Budget, news: ProgressLog) -> None:

@@ -67,7 +67,7 @@ def test_a_gap_is_relative_to_the_value(monkeypatch: pytest.MonkeyPatch) -> None
         (answer_of(Status.FEASIBLE, [1, 1, 1, 1]), "breaks what has to hold: fits"),
         (answer_of(Status.OPTIMAL, None), "without an assignment"),
         (answer_of(Status.INFEASIBLE, None), "reports INFEASIBLE, but"),
-        (answer_of(Status.OPTIMAL, [0, 0, 1, 1], 5, None), "below its bound 5"),
+        (answer_of(Status.OPTIMAL, [0, 0, 1, 1], 5, None), "is 0 at tuple position 0, below its bound 25"),
     ],
 )
 def test_wrong_answers_are_internal_errors(monkeypatch: pytest.MonkeyPatch, answer: Answer, message: str) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rebalancer.engines.cpsat.bends import encode_bend
 from rebalancer.engines.cpsat.literals import Literals
+from rebalancer.engines.cpsat.objective import ExactObjective, Unrounded
 from rebalancer.engines.cpsat.proto import INFINITE, BulkModel
 from rebalancer.engines.cpsat.rows import (
     RowAlgebra,
@@ -85,6 +87,7 @@ class Encoding:
     algebra: RowAlgebra
     bulk: BulkModel
     objectives: list[Rows] = field(default_factory=list)
+    exact: list[ExactObjective | None] = field(default_factory=list)
     auxiliaries: list[Auxiliary] = field(default_factory=list)
     squares: list[Squares] = field(default_factory=list)
 
@@ -93,6 +96,11 @@ class Encoding:
 
         Helpers of special cells are left out: CP-SAT completes them.
         """
+        known, hint = self.solution(values)
+        self.bulk.hint(np.flatnonzero(known), hint[known])
+
+    def solution(self, values: CellValues) -> tuple[NDArray[np.bool_], IntArray]:
+        """Return which variables are known at an assignment, and the values of all, 0 where they are not."""
         hint = np.zeros(self.algebra.variables, np.int64)
         known = np.zeros(self.algebra.variables, bool)
         known[: self.literals.count] = True
@@ -111,7 +119,7 @@ class Encoding:
             hint[auxiliary.first : auxiliary.first + len(integers)] = (
                 integers > 0 if auxiliary.what == "positive" else integers
             )
-        self.bulk.hint(np.flatnonzero(known), hint[known])
+        return known, hint
 
 
 def encode(model: Model, literals: Literals, start: CellValues) -> Encoding:
@@ -153,7 +161,9 @@ class Encoder:
                 self.rows[cells.index] = self._settled(cells, self._encode(cells))
         for hard in self.model.hard:
             self._demand(self.rows[hard.cells.index], hard.bound)
-        self.out.objectives = [self.rows[position.objective.index] for position in self.model.tuple_positions]
+        for position in self.model.tuple_positions:
+            self.out.objectives.append(self.rows[position.objective.index])
+            self.out.exact.append(Unrounded(self.model, position.objective, self.rows, self.algebra).objective())
         return self.out
 
     # -- variables --------------------------------------------------------------------------------------------------

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rebalancer.engines.base import EngineError
 from rebalancer.engines.bounds import closed_as_reported
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.encode import Encoding
+from rebalancer.engines.cpsat.objective import ExactObjective, Objective
 from rebalancer.engines.cpsat.proto import INFINITE
+from rebalancer.engines.cpsat.rows import Rows
 from rebalancer.engines.cpsat.run import Outcome
 from rebalancer.engines.cpsat.shares import bound_by_parts
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.neighbourhood.kinds import scopes_of
+from rebalancer.model import CellValues, Model
 
 #: Share of the time for what parts of the containers cost at least, and the most seconds.
 _BY_PARTS, _BY_PARTS_SECONDS = 0.08, 20.0
@@ -31,8 +37,8 @@ class Position:
     ----------
     rows : Rows
         Its objective: one row, or none where that is a constant.
-    constant : int
-        What the objective is without any variable.
+    objective : Objective
+        What CP-SAT minimises of it, in numbers of its own.
     small, large : bool
         Whether searching the whole is easy, or has little hope, by the number of candidate placements.
     """
@@ -40,9 +46,13 @@ class Position:
     def __init__(self, search: Incumbent, encoding: Encoding, number: int) -> None:
         self.search, self.encoding, self.number = search, encoding, number
         self.rows = encoding.objectives[number]
-        self.constant = int(self.rows.const.dense()[0, 0])
         count = encoding.literals.count
         self.small, self.large = count <= _SMALL, count > _LARGE
+        self.objective = _direct(search.model, number, self.rows)
+        exact = encoding.exact[number]
+        if exact is not None and not (self.small or self.large or encoding.squares):
+            self.objective = exact
+        self._standing = 0, 0
 
     @property
     def value(self) -> int:
@@ -52,8 +62,24 @@ class Position:
     @property
     def bound(self) -> int:
         """What is known without a search."""
-        low = int(self.rows.low[0]) if len(self.rows.key) else self.constant
+        low = int(self.rows.low[0]) if len(self.rows.key) else self.objective.constant
         return max(low, self.search.bounds[self.number] or -INFINITE)
+
+    @property
+    def standing(self) -> int:
+        """The best answer's number."""
+        found = self.search.found
+        assert found is not None
+        if not isinstance(self.objective, ExactObjective):
+            return found.integers[self.number]
+        if self._standing[0] != found.version:
+            self._standing = found.version, self.number_of(found.assignment)
+        return self._standing[1]
+
+    def number_of(self, assignment: NDArray[np.int32]) -> int:
+        """Return the number of an assignment."""
+        _, values = self.encoding.solution(CellValues(self.search.model.problem, assignment))
+        return self.objective.number(values)
 
     def enough(self, bound: int | None) -> bool:
         """Whether the best answer is as good as was asked for, or as it can be."""
@@ -65,20 +91,21 @@ class Position:
         value = float(self.search.model.evaluate(self.search.best).objective[self.number])
         return closed_as_reported(self.search.model, self.number, value, bound)
 
-    def aim(self, bound: int | None = None, most: int | None = None) -> float:
+    def aim(self, low: int | None = None, most: int | None = None) -> float:
         """Make it the one to minimise; return what CP-SAT's numbers have to be divided by.
 
         What is known of it goes along: presolve drops every placement with which it is above ``most``, which is what
         the best answer has where nothing else is said.
         """
-        low = -INFINITE if bound is None else bound - self.constant
+        objective = self.objective
         if most is None:
-            most = self.value if self.search.found is not None else INFINITE
-        within = (low, most - self.constant) if most < INFINITE else None
+            most = self.standing if self.search.found is not None else INFINITE
+        least = -INFINITE if low is None else low - objective.constant
+        within = (least, most - objective.constant) if most < INFINITE else None
         # Only where a gap ends the search must CP-SAT know what its numbers mean.
         target = self.search.model.tuple_positions[self.number].objective
-        unit = float(target.unit) if self.search.request.gap > 0 else 1.0
-        self.encoding.bulk.minimize(self.rows.var, self.rows.coef, self.constant, unit, within)
+        unit = float(target.unit) / objective.scale if self.search.request.gap > 0 else 1.0
+        self.encoding.bulk.minimize(objective.var, objective.coef, objective.constant, unit, within)
         return unit
 
     def take(self, outcome: Outcome) -> None:
@@ -90,7 +117,8 @@ class Position:
         score = self.search.model.evaluate(assignment)
         if not score.feasible:
             raise EngineError(f"CP-SAT's answer breaks {', '.join(score.worsened)}")
-        claimed, real = outcome.objective + self.constant, score.integers[self.number]
+        claimed = self.objective.at_most(outcome.objective + self.objective.constant)
+        real = score.integers[self.number]
         if real > claimed and not self.encoding.squares:
             raise EngineError(f"CP-SAT claims {claimed} at position {self.number}, the evaluator says {real}")
         self.search.offer(assignment)
@@ -112,7 +140,14 @@ class Position:
     def hold(self) -> None:
         """Have it stay at what it is, or better, from now on."""
         if len(self.rows.key):
-            self.encoding.bulk.linear_of(self.rows.var, self.rows.coef, -INFINITE, self.value - self.constant)
+            constant = int(self.rows.const.dense()[0, 0])
+            self.encoding.bulk.linear_of(self.rows.var, self.rows.coef, -INFINITE, self.value - constant)
+
+
+def _direct(model: Model, number: int, rows: Rows) -> Objective:
+    """Return a position's integers as what to minimise."""
+    cells = model.tuple_positions[number].objective
+    return Objective(rows.var, rows.coef, int(rows.const.dense()[0, 0]), float(cells.error / cells.unit), 1.0)
 
 
 __all__ = ["Position"]

@@ -71,13 +71,15 @@ class Whole:
     ) -> None:
         self.bound = bound
         self._position, self._budget, self._told, self._improving = position, budget, told, improving
-        target = position.search.model.tuple_positions[position.number].objective
-        self._slack = int(target.error / target.unit)
+        objective = position.objective
+        self._slack = objective.slack(position.standing)
         self._bends = bool(position.encoding.squares)  # with secants missing, CP-SAT's own values are too good
-        self._value, self._low = position.value, bound
+        # in the numbers that CP-SAT minimises: the best answer's; what is proven, and what is while it searches
+        self._value = self._known = position.standing
+        self._proven = None if bound is None else objective.at_least(bound, position.standing)
+        self._low = self._proven
         self._exactly, self._stalls, self._stale = False, 0, False
         self._turn, self._moved, self._unit = budget, 0.0, 1.0
-        self._known = position.value  # the best of the answers that CP-SAT knows
         two = position.search.request.workers == 2 and not budget.deterministic
         self._parameters = _IMPROVING | (_PROVING if two and not position.large else {})
 
@@ -92,7 +94,8 @@ class Whole:
                 self.bound = None
                 return
             self._position.take(outcome)
-            self._raise(outcome.bound)
+            if outcome.bound is not None:
+                self._raise(outcome.bound + self._position.objective.constant)
             if not self._goes_on(outcome, before):
                 return
 
@@ -107,8 +110,8 @@ class Whole:
         elif self._stalls < _STALLS and self._budget.deterministic:  # how CP-SAT fares is known when it is done, there
             left = max(_STALLED, left / 2)
         self._turn, self._moved = self._budget.part(left), 0.0
-        self._unit = self._position.aim(self.bound)
-        self._known, self._stale = self._position.value, False
+        self._unit = self._position.aim(self._proven)
+        self._known, self._stale = self._position.standing, False  # the best of the answers that CP-SAT knows
         beside = self._improving.beside
         outcome = self._prove(self._turn, search.request) if beside is None else self._prove_beside(beside)
         _count(self._turn, self._budget)
@@ -157,13 +160,13 @@ class Whole:
         if outcome.status == "OPTIMAL":
             return False
         if self._stale:
-            self._low, self._value = self.bound, position.value
+            self._low, self._value = self._proven, position.standing
             return self.bound is not None
         if self._stalls < _STALLS and self.bound is not None:
             self._stalls += 1
             self._improving.where_stalled(self._budget.part(self._budget.remaining * _STALLED_SHARE), self.bound)
             self._rule_out()
-            self._low, self._value = self.bound, position.value
+            self._low, self._value = self._proven, position.standing
             return not position.closed(self.bound)
         return position.search.integers != before
 
@@ -176,9 +179,14 @@ class Whole:
         position, budget = self._position, self._budget
         request, bulk = replace(position.search.request, gap=0.0), position.encoding.bulk
         step, seconds = max(1, self._slack), _QUESTION
-        while self.bound is not None and not (budget.over or position.closed(self.bound)):
-            ceiling = min(self.bound + step, position.value - 1)
-            position.aim(self.bound, ceiling)
+        while (
+            self.bound is not None
+            and self._proven is not None
+            and not (budget.over or position.closed(self.bound))
+            and self._proven < position.standing
+        ):
+            ceiling = min(self._proven + step, position.standing - 1)
+            position.aim(self._proven, ceiling)
             question = budget.part(seconds)
             outcome = solve(bulk, request, question, None, None, None, **_rounds(question))
             _count(question, budget)
@@ -190,9 +198,9 @@ class Whole:
                 position.take(again)
                 if again.status != "INFEASIBLE":
                     break
-                self.bound = ceiling + 1
-            else:
-                self._raise(outcome.bound)
+                self._raise(ceiling + 1)
+            elif outcome.bound is not None:
+                self._raise(outcome.bound + position.objective.constant)
             if outcome.status != "UNKNOWN":
                 step *= 2
             elif seconds > _QUESTION_SHARE * budget.remaining:
@@ -202,10 +210,11 @@ class Whole:
             else:
                 seconds *= _LONGER
 
-    def _raise(self, bound: int | None) -> None:
-        """Raise the bound by what a solve has proven, in CP-SAT's numbers."""
-        if bound is not None and self.bound is not None:
-            self.bound = max(self.bound, min(bound + self._position.constant, self._position.value))
+    def _raise(self, number: int) -> None:
+        """Raise the bound by a number that CP-SAT has proven for all answers."""
+        if self.bound is not None:
+            self._proven = number if self._proven is None else max(self._proven, number)
+            self.bound = max(self.bound, min(self._position.objective.proven(number), self._position.value))
 
     # -- while CP-SAT searches -------------------------------------------------------------------------------------
 
@@ -214,7 +223,7 @@ class Whole:
         if before is None or self._low > before:
             self._moved = self._turn.seconds
         if self._told:
-            self._position.search.news.tell(self._position.number, None, self._low)
+            self._position.search.news.tell(self._position.number, None, self._position.objective.proven(self._low))
 
     def _on_solution(self, objective: float) -> None:
         self._moved = self._turn.seconds
@@ -222,15 +231,16 @@ class Whole:
             search, number = self._position.search, self._position.number
             self._known = round(objective / self._unit)
             self._value = min(self._value, self._known)
-            search.news.tell(number, self._value)
+            at_most = self._position.objective.at_most(self._value)
+            search.news.tell(number, at_most)
             self._budget.improved()
-            if search.at_target(number, self._value):
+            if search.at_target(number, at_most):
                 self._turn.reach()
 
     def _is_enough(self) -> bool:
         """Whether to end a turn: closed but for rounding, nothing moves, or the answer that CP-SAT knows is old."""
         if self._improving.beside is not None and not self._bends:
-            value = self._position.value
+            value = self._position.standing
             if value < self._value:
                 self._value, self._moved = value, self._turn.seconds
             if self._low is not None and self._turn.seconds > _STALE:

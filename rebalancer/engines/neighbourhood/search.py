@@ -153,7 +153,8 @@ class Neighbourhoods:
         rows = encoding.objectives[position]
         if not len(rows.key):
             return False
-        encoding.bulk.minimize(rows.var, rows.coef)
+        objective = encoding.exact[position] or rows
+        encoding.bulk.minimize(objective.var, objective.coef)
         return True
 
     def _keep(
