@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from rebalancer.engines.budget import Budget
@@ -45,14 +46,21 @@ class Improving:
         self._position, self._others = position, others
         self._share = _LARGE_SHARE if position.large else _SHARE
         self._parts = Neighbourhoods(search, search.request) if parts and not seeded else None
+        self._second: Others | None = None
         self.beside: Others | None = None
         if parts and several and len(position.rows.key):
-            self.beside = partial(Neighbourhoods(search, search.request, workers=1).improve, position.number)
+            self.beside = self._another()
 
     def before(self, budget: Budget, bound: int) -> None:
         """Improve the answer before the whole is tried, unless it has the bound."""
         if self._parts is not None:
             self._by_parts(self._parts, budget.part(budget.remaining * self._share), bound)
+
+    def with_prover(self, budget: Budget) -> None:
+        """Improve it with the worker that has proven what it can, too."""
+        if self._second is None:
+            self._second = self._another(1)
+        self._second(budget)
 
     def where_stalled(self, budget: Budget, bound: int) -> None:
         """Improve it where CP-SAT finds nothing."""
@@ -60,6 +68,11 @@ class Improving:
             self._others(budget)
         elif self._parts is not None:
             self._by_parts(self._parts, budget, bound)
+
+    def _another(self, number: int = 0) -> Others:
+        search, request = self._position.search, self._position.search.request
+        parts = Neighbourhoods(search, replace(request, seed=request.seed + number), workers=1)
+        return partial(parts.improve, self._position.number)
 
     def _by_parts(self, parts: Neighbourhoods, budget: Budget, bound: int) -> None:
         parts.improve(self._position.number, budget, bound, _PATIENCE)

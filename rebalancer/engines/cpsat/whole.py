@@ -37,6 +37,11 @@ _STALLED, _STALLED_SHARE, _STALLS = 4.0, 0.3, 2
 #: Seconds of the first such question, how much longer the next one is where there was no reply, and the share of the
 #: time that one question may take.
 _QUESTION, _LONGER, _QUESTION_SHARE = 2.0, 1.5, 0.25
+#: A worker that does nothing but prove, and has raised the bound, improves the answer as well after so many seconds,
+#: half of a turn, in which the bound has not come closer by this share of what is open: until CP-SAT's answer is stale.
+_FLAT, _FLAT_SHARE = 8.0, 0.05
+#: Seconds between two looks at whether that is so.
+_SPELL = 1.0
 #: A turn ends after so many seconds if an answer that CP-SAT does not know of closes this share of what it sees open.
 _STALE, _STALE_SHARE = 6.0, 0.7
 
@@ -79,9 +84,11 @@ class Whole:
         self._proven = None if bound is None else objective.at_least(bound, position.standing)
         self._low = self._proven
         self._exactly, self._stalls, self._stale = False, 0, False
+        self._mark, self._raised = self._low, 0.0  # when the bound last came closer, and to where
         self._turn, self._moved, self._unit = budget, 0.0, 1.0
         two = position.search.request.workers == 2 and not budget.deterministic
-        self._parameters = _IMPROVING | (_PROVING if two and not position.large else {})
+        self._proves_only = two and not position.large
+        self._parameters = _IMPROVING | (_PROVING if self._proves_only else {})
 
     def minimise(self) -> None:
         """Search until the answer is proven, or good enough, or nothing comes of it."""
@@ -112,6 +119,7 @@ class Whole:
         self._turn, self._moved = self._budget.part(left), 0.0
         self._unit = self._position.aim(self._proven)
         self._known, self._stale = self._position.standing, False  # the best of the answers that CP-SAT knows
+        self._mark, self._raised = self._proven, 0.0
         beside = self._improving.beside
         outcome = self._prove(self._turn, search.request) if beside is None else self._prove_beside(beside)
         _count(self._turn, self._budget)
@@ -136,6 +144,8 @@ class Whole:
         def prove(_model: Model, _incumbent: Incumbent, turn: Budget, request: Request) -> None:
             try:
                 outcomes.append(self._prove(turn, request))
+                while self._is_flat() and not (turn.over or self._is_settled()):
+                    self._improving.with_prover(turn.part(_SPELL))
             finally:
                 self._turn.reach()
 
@@ -222,6 +232,8 @@ class Whole:
         before, self._low = self._low, _certain(proven / self._unit)
         if before is None or self._low > before:
             self._moved = self._turn.seconds
+        if self._mark is None or self._low - self._mark > _FLAT_SHARE * (self._value - self._mark):
+            self._mark, self._raised = self._low, self._turn.seconds
         if self._told:
             self._position.search.news.tell(self._position.number, None, self._position.objective.proven(self._low))
 
@@ -238,6 +250,16 @@ class Whole:
                 self._turn.reach()
 
     def _is_enough(self) -> bool:
+        """Whether CP-SAT should stop: the turn is settled, or its worker is of more use to the answer."""
+        return self._is_settled() or self._is_flat()
+
+    def _is_flat(self) -> bool:
+        """Whether the bound comes no closer than it has come, and the worker that proves could improve the answer."""
+        beside = self._improving.beside is not None and self._proves_only and not self._bends
+        seconds = self._turn.seconds
+        return beside and 0 < self._raised < seconds - max(_FLAT, seconds / 2)
+
+    def _is_settled(self) -> bool:
         """Whether to end a turn: closed but for rounding, nothing moves, or the answer that CP-SAT knows is old."""
         if self._improving.beside is not None and not self._bends:
             value = self._position.standing

@@ -11,12 +11,13 @@ from rebalancer.engines import auto
 from rebalancer.engines.auto import AutoEngine
 from rebalancer.engines.base import Request, Status
 from rebalancer.engines.budget import Budget
-from rebalancer.engines.cpsat import improving, position
+from rebalancer.engines.cpsat import improving, position, whole
 from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.engines.cpsat.encode import encode
 from rebalancer.engines.cpsat.engine import CpsatEngine
 from rebalancer.engines.cpsat.improving import Improving
 from rebalancer.engines.cpsat.position import Position
+from rebalancer.engines.cpsat.run import Outcome
 from rebalancer.engines.cpsat.whole import Whole
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.model import CellValues, Model
@@ -130,3 +131,44 @@ def test_auto_ends_in_a_moment_what_is_good_enough(monkeypatch: pytest.MonkeyPat
     answer = AutoEngine().solve(attracted(200, 10), Request(time_limit=300, workers=2, gap=0.5))
     assert answer.assignment is not None
     assert len(seeded) == 1
+
+
+def test_who_has_proven_what_can_be_improves_the_answer_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the bound has risen and then rises no more, its worker searches until CP-SAT's answer is stale."""
+    model = attracted(60, 8)
+    best = CpsatEngine().solve(model, Request(time_limit=60, workers=1)).assignment
+    assert best is not None
+    spells: list[float] = []
+
+    def proven(self: Whole, turn: Budget, _request: Request) -> Outcome:
+        self._raised = 1e-9
+        return Outcome("FEASIBLE", None, 0, None)
+
+    def beside(budget: Budget) -> None:
+        while not budget.over:
+            budget.stop.wait(0.01)
+
+    def improve(budget: Budget) -> None:
+        spells.append(budget.remaining)
+        search.offer(best)
+        turns._low = search.integers[0]
+
+    monkeypatch.setattr(whole, "_FLAT", 0.0)
+    monkeypatch.setattr(whole, "_EXACTLY", 0.0)
+    monkeypatch.setattr(Whole, "_prove", proven)
+    search, turns = whole_of(model, beside)
+    turns._improving.with_prover = improve  # type: ignore[method-assign]
+    turns.minimise()
+    assert spells
+    assert max(spells) <= whole._SPELL
+    assert search.integers == model.evaluate(best).integers
+
+
+def test_with_the_prover_the_answer_gets_better_part_by_part() -> None:
+    search = Incumbent.of(attracted(40, 6), Request(time_limit=60, workers=2))
+    assert search.best is not None
+    encoding = encode(search.model, all_candidates(search.model), CellValues(search.model.problem, search.best))
+    improving = Improving(Position(search, encoding, 0), parts=False)
+    before = search.integers
+    improving.with_prover(search.budget.part(2.0))
+    assert search.integers < before
