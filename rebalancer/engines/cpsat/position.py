@@ -51,7 +51,9 @@ class Position:
         self.objective = _direct(search.model, number, self.rows)
         exact = encoding.exact[number]
         if exact is not None and not (self.small or self.large or encoding.squares):
-            self.objective = exact
+            known, _ = encoding.solution(CellValues(search.model.problem, search.model.problem.initial))
+            if known[exact.var].all():  # or nobody could tell an answer's number
+                self.objective = exact
         self._standing = 0, 0
 
     @property

@@ -77,7 +77,6 @@ class Whole:
         self.bound = bound
         self._position, self._budget, self._told, self._improving = position, budget, told, improving
         objective = position.objective
-        self._slack = objective.slack(position.standing)
         self._bends = bool(position.encoding.squares)  # with secants missing, CP-SAT's own values are too good
         # in the numbers that CP-SAT minimises: the best answer's; what is proven, and what is while it searches
         self._value = self._known = position.standing
@@ -188,7 +187,7 @@ class Whole:
         """
         position, budget = self._position, self._budget
         request, bulk = replace(position.search.request, gap=0.0), position.encoding.bulk
-        step, seconds = max(1, self._slack), _QUESTION
+        step, seconds = max(1, position.objective.slack(position.standing)), _QUESTION
         while (
             self.bound is not None
             and self._proven is not None
@@ -274,7 +273,8 @@ class Whole:
 
     def _closed(self) -> bool:
         late = not self._exactly and self._turn.seconds > _EXACTLY
-        return late and self._low is not None and self._value - self._low <= self._slack
+        slack = self._position.objective.slack(self._value)
+        return late and self._low is not None and self._value - self._low <= slack
 
 
 def _refine(encoding: Encoding, outcome: Outcome) -> None:
