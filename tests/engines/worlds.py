@@ -16,15 +16,21 @@ from rebalancer import (
 from rebalancer.model import Model
 
 
+def leaning(rng: random.Random, tasks: int, names: list[str]) -> Rebalancer:
+    """Tasks t0, t1, … on these hosts, most of them on the first."""
+    contents: dict[str, list[str]] = {name: [] for name in names}
+    for number in range(tasks):
+        contents[names[min(rng.randrange(len(names)), rng.randrange(len(names)))]].append(f"t{number}")
+    solver = Rebalancer("task", "host")
+    solver.set_assignment(contents)
+    return solver
+
+
 def crowded(tasks: int = 300, hosts: int = 12, seed: int = 0) -> Model:
     """Tasks of many sizes on few hosts, most of them on the first: balance first, then few moves."""
     rng = random.Random(seed)
     names = [f"h{number}" for number in range(hosts)]
-    contents: dict[str, list[str]] = {name: [] for name in names}
-    for number in range(tasks):
-        contents[names[min(rng.randrange(hosts), rng.randrange(hosts))]].append(f"t{number}")
-    solver = Rebalancer("task", "host")
-    solver.set_assignment(contents)
+    solver = leaning(rng, tasks, names)
     solver.add_object_dimension("cpu", {f"t{number}": rng.randrange(1, 97) for number in range(tasks)})
     solver.add_container_dimension("cpu", {name: 50 * tasks // hosts + rng.randrange(400) for name in names})
     solver.add_constraint(CapacitySpec(scope="host", dimension="cpu"))

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rebalancer.engines.opened import Floats
 from rebalancer.model import Cells, Family, Function, Gather, Gathering, Grid, Map, Reduce, Tally
 from rebalancer.problem.numbers import IntArray
-
-Floats = NDArray[np.float64]
 
 #: No numbers are written down for more cells than this.
 MOST_CELLS = 2_000_000

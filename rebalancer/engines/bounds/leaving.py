@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.bounds.averaging import SAFETY, Floats
+from rebalancer.engines.bounds.averaging import SAFETY
 from rebalancer.engines.bounds.prices import Prices
+from rebalancer.engines.opened import Floats
 from rebalancer.problem.numbers import IntArray
 
 #: No more resources than this are looked at, counted by group.

@@ -18,8 +18,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.bounds.averaging import SAFETY, Floats, counted_everywhere
+from rebalancer.engines.bounds.averaging import SAFETY, counted_everywhere
 from rebalancer.engines.bounds.terms import Hinges, Terms
+from rebalancer.engines.opened import Floats
 from rebalancer.model import Family, Model, Tally
 from rebalancer.problem import UNPLACED
 from rebalancer.problem.numbers import IntArray

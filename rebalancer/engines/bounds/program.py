@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rebalancer.engines.bounds.averaging import Floats
 from rebalancer.engines.bounds.prices import Prices
+from rebalancer.engines.opened import Floats
 from rebalancer.problem.numbers import IntArray
 
 _log = logging.getLogger(__name__)

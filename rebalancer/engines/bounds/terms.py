@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rebalancer.engines.bounds.averaging import MOST_CELLS, Affine, Floats, affine
-from rebalancer.engines.opened import COARSER, Opened
+from rebalancer.engines.bounds.averaging import MOST_CELLS, Affine, affine
+from rebalancer.engines.opened import COARSER, Floats, Opened
 from rebalancer.model import Cells, Function, Map, Model, Tally
 from rebalancer.problem.numbers import IntArray
 

@@ -17,6 +17,7 @@ from rebalancer.engines.cpsat.encode import Encoding, encode
 from rebalancer.engines.cpsat.engine import CpsatEngine
 from rebalancer.engines.cpsat.objective import ExactObjective
 from rebalancer.model import CellValues, Model
+from tests.engines.worlds import leaning
 from tests.property.problems import every_assignment, models
 
 
@@ -24,11 +25,7 @@ def rounded(tasks: int = 5, hosts: int = 3, seed: int = 0) -> Model:
     """Balance of two resources and movement, on hosts whose capacities have no common unit."""
     rng = random.Random(seed)
     names = [f"h{number}" for number in range(hosts)]
-    contents: dict[str, list[str]] = {name: [] for name in names}
-    for number in range(tasks):
-        contents[names[min(rng.randrange(hosts), rng.randrange(hosts))]].append(f"t{number}")
-    solver = Rebalancer("task", "host")
-    solver.set_assignment(contents)
+    solver = leaning(rng, tasks, names)
     for resource in ("cpu", "mem"):
         solver.add_object_dimension(resource, {f"t{number}": rng.randrange(1, 3000) for number in range(tasks)})
         primes = [44_587, 99_991, 33_461, 22_283, 49_999, 74_933]
