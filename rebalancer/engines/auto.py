@@ -7,6 +7,7 @@ side until the limit.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from importlib import import_module
 
 from rebalancer.engines.base import Answer, Request
@@ -29,7 +30,7 @@ _CLOSABLE = 100_000
 #: … and from the first number on its hint is worth some seconds of the searchers; above the second it rarely closes the
 #: gap. Up to so many pairs the searchers get so many seconds, and at most this share of the time.
 _SEEDED, _HARD = 1_000, 20_000
-_SEEDING = ((1_500, 4.0, 0.2), (5_000, 10.0, 0.2), (_HARD, 25.0, 0.5), (float("inf"), 120.0, 0.7))
+_SEEDING = ((1_500, 4.0, 0.2), (5_000, 10.0, 0.2), (_HARD, 10.0, 0.2), (float("inf"), 120.0, 0.7))
 #: Many problems are closed from a hint of a moment: after the first share of those seconds CP-SAT has the second.
 _MOMENT, _GLANCE = 0.12, 0.3
 #: Up to this many pairs, some search tells whether containers are crowded, in this share of the time. Where they are,
@@ -66,8 +67,10 @@ class AutoEngine:
             if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
                 seconds, part = next((seconds, part) for limit, seconds, part in _SEEDING if pairs <= limit)
 
-                def search(budget: Budget) -> None:  # neighbourhoods come later, beside CP-SAT
-                    together(_alike(budget, request), incumbent, budget, request)
+                # parts come later, beside CP-SAT
+                def search(budget: Budget, workers: int = request.workers) -> None:
+                    own = replace(request, workers=workers, seed=request.seed + incumbent.version)
+                    together(_alike(budget, own), incumbent, budget, own)
 
                 seconds = min(seconds, part * incumbent.budget.remaining)
                 search(incumbent.budget.part(_MOMENT * seconds))

@@ -26,6 +26,21 @@ def leaning(rng: random.Random, tasks: int, names: list[str]) -> Rebalancer:
     return solver
 
 
+def rounded(tasks: int = 5, hosts: int = 3, seed: int = 0) -> Model:
+    """Balance of two resources and movement, on hosts whose capacities have no common unit."""
+    rng = random.Random(seed)
+    names = [f"h{number}" for number in range(hosts)]
+    solver = leaning(rng, tasks, names)
+    for resource in ("cpu", "mem"):
+        solver.add_object_dimension(resource, {f"t{number}": rng.randrange(1, 3000) for number in range(tasks)})
+        primes = [44_587, 99_991, 33_461, 22_283, 49_999, 74_933]
+        solver.add_container_dimension(resource, {name: rng.choice(primes) for name in names})
+        solver.add_constraint(CapacitySpec(scope="host", dimension=resource))
+        solver.add_goal(BalanceSpec(scope="host", dimension=resource))
+    solver.add_goal(MinimizeMovementSpec(scope="host", dimension="cpu"), weight=10)
+    return solver.model
+
+
 def crowded(tasks: int = 300, hosts: int = 12, seed: int = 0) -> Model:
     """Tasks of many sizes on few hosts, most of them on the first: balance first, then few moves."""
     rng = random.Random(seed)

@@ -127,7 +127,7 @@ class CpsatEngine:
         """Minimise one position, the earlier ones held at their values; return whether the result is proven."""
         search, number = position.search, position.number
         search.turn_to(number)
-        low = position.raised(budget)
+        low = position.bound
         if earlier_proven:
             search.raise_bound(number, low)
         improving = Improving(position, others, parts)

@@ -8,16 +8,22 @@ from functools import partial
 
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.position import Position
+from rebalancer.engines.neighbourhood.fixed import Fixed
 from rebalancer.engines.neighbourhood.search import Neighbourhoods
 
-#: Improve a search's answer until a budget is over.
-Others = Callable[[Budget], object]
+#: Improves a search's answer until a budget is over.
+Improver = Callable[[Budget], object]
+#: Improve it with so many workers.
+Others = Callable[[Budget, int], object]
 
 #: Share of the time in which the answer is improved part by part before the whole is tried, and where that has little
 #: hope.
 _SHARE, _LARGE_SHARE = 0.5, 0.8
 #: Parts without gain after which improving gives up, and the whole is tried.
 _PATIENCE = 40
+#: Parts without gain after which one worker leaves it to the others for as long as it has tried, at least so many
+#: seconds, and tries again.
+_BORED, _TURN = 16, 1.0
 
 
 class Improving:
@@ -40,16 +46,16 @@ class Improving:
 
     def __init__(self, position: Position, others: Others | None = None, parts: bool = True) -> None:
         search = position.search
-        parts = parts and not position.small
+        parts = parts and not position.small and bool(len(position.rows.key))
         seeded = others is not None and not (position.large or position.encoding.squares)
         several = search.request.workers > 1 and not search.budget.deterministic
         self._position, self._others = position, others
         self._share = _LARGE_SHARE if position.large else _SHARE
-        self._parts = Neighbourhoods(search, search.request) if parts and not seeded else None
-        self._second: Others | None = None
-        self.beside: Others | None = None
-        if parts and several and len(position.rows.key):
-            self.beside = self._another()
+        self._parts = self._another(search.request.workers) if parts and not seeded else None
+        self._second: Improver | None = None
+        self.beside: Improver | None = None
+        if parts and several:
+            self.beside = self._alone(0)
 
     def before(self, budget: Budget, bound: int) -> None:
         """Improve the answer before the whole is tried, unless it has the bound."""
@@ -59,23 +65,39 @@ class Improving:
     def with_prover(self, budget: Budget) -> None:
         """Improve it with the worker that has proven what it can, too."""
         if self._second is None:
-            self._second = self._another(1)
+            self._second = self._alone(1)
         self._second(budget)
 
     def where_stalled(self, budget: Budget, bound: int) -> None:
         """Improve it where CP-SAT finds nothing."""
         if self._others is not None:
-            self._others(budget)
+            self._others(budget, self._position.search.request.workers)
         elif self._parts is not None:
             self._by_parts(self._parts, budget, bound)
 
-    def _another(self, number: int = 0) -> Others:
-        search, request = self._position.search, self._position.search.request
-        parts = Neighbourhoods(search, replace(request, seed=request.seed + number), workers=1)
-        return partial(parts.improve, self._position.number)
+    def _alone(self, number: int) -> Improver:
+        """Return one worker: part by part, and as others do for as long as that brought nothing."""
+        parts, position, others = self._another(1, number), self._position.number, self._others
+        if others is None:
+            return partial(parts.improve, position)
+
+        def improve(budget: Budget) -> None:
+            while not budget.over:
+                spent = budget.seconds
+                parts.improve(position, budget, None, _BORED)
+                others(budget.part(max(_TURN, budget.seconds - spent)), 1)
+
+        return improve
+
+    def _another(self, workers: int, number: int = 0) -> Neighbourhoods:
+        """Return who improves the answer part by part; by fixing the rest where the whole is not too large."""
+        search, position = self._position.search, self._position
+        request = replace(search.request, seed=search.request.seed + number)
+        fixes = not (position.large or position.encoding.squares)
+        return Neighbourhoods(search, request, workers, Fixed(position) if fixes else None)
 
     def _by_parts(self, parts: Neighbourhoods, budget: Budget, bound: int) -> None:
         parts.improve(self._position.number, budget, bound, _PATIENCE)
 
 
-__all__ = ["Improving", "Others"]
+__all__ = ["Improver", "Improving", "Others"]

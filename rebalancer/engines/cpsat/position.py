@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rebalancer.engines.base import EngineError
 from rebalancer.engines.bounds import closed_as_reported
-from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.encode import Encoding
 from rebalancer.engines.cpsat.objective import ExactObjective, Objective
 from rebalancer.engines.cpsat.proto import INFINITE
 from rebalancer.engines.cpsat.rows import Rows
 from rebalancer.engines.cpsat.run import Outcome
-from rebalancer.engines.cpsat.shares import bound_by_parts
-from rebalancer.engines.incumbent import Incumbent
-from rebalancer.engines.neighbourhood.kinds import scopes_of
+from rebalancer.engines.incumbent import Found, Incumbent
 from rebalancer.model import CellValues, Model
 
-#: Share of the time for what parts of the containers cost at least, and the most seconds.
-_BY_PARTS, _BY_PARTS_SECONDS = 0.08, 20.0
 #: Up to the first number of candidate placements the whole is easy; above the second it has little hope.
 _SMALL, _LARGE = 1_000, 40_000
 
@@ -72,16 +64,18 @@ class Position:
         """The best answer's number."""
         found = self.search.found
         assert found is not None
+        return self.number_of(found)
+
+    def number_of(self, found: Found) -> int:
+        """Return the number of an answer."""
         if not isinstance(self.objective, ExactObjective):
             return found.integers[self.number]
-        if self._standing[0] != found.version:
-            self._standing = found.version, self.number_of(found.assignment)
-        return self._standing[1]
-
-    def number_of(self, assignment: NDArray[np.int32]) -> int:
-        """Return the number of an assignment."""
-        _, values = self.encoding.solution(CellValues(self.search.model.problem, assignment))
-        return self.objective.number(values)
+        version, number = self._standing
+        if version != found.version:
+            _, values = self.encoding.solution(CellValues(self.search.model.problem, found.assignment))
+            number = self.objective.number(values)
+            self._standing = found.version, number
+        return number
 
     def enough(self, bound: int | None) -> bool:
         """Whether the best answer is as good as was asked for, or as it can be."""
@@ -124,20 +118,6 @@ class Position:
         if real > claimed and not self.encoding.squares:
             raise EngineError(f"CP-SAT claims {claimed} at position {self.number}, the evaluator says {real}")
         self.search.offer(assignment)
-
-    def raised(self, budget: Budget) -> int:
-        """Return the bound, or what the parts of some scope cost at least, where that is more and worth asking."""
-        bound = self.bound
-        if self.small or self.large or self.encoding.squares or not len(self.rows.key):
-            return bound
-        share = budget.part(min(_BY_PARTS * budget.remaining, _BY_PARTS_SECONDS))
-        for item_of in scopes_of(self.search.model):
-            if share.over or self.enough(bound):
-                break
-            by_parts = bound_by_parts(self.encoding, self.rows, item_of, self.search.request, share)
-            if by_parts is not None:
-                bound = max(bound, min(by_parts, self.value))
-        return bound
 
     def hold(self) -> None:
         """Have it stay at what it is, or better, from now on."""

@@ -30,6 +30,12 @@ class BulkModel:
         self.model = cp_model.CpModel()
         self.proto: Any = self.model.proto
 
+    def copy(self) -> BulkModel:
+        """Return a model of its own that is the same."""
+        other = BulkModel()
+        other.proto.copy_from(self.proto)
+        return other
+
     def add_booleans(self, count: int) -> None:
         """Append 0/1 variables; whole chunks are merged at once, which is ten times faster than adding one by one."""
         from ortools.sat.python import cp_model
@@ -59,6 +65,13 @@ class BulkModel:
         gaps = np.flatnonzero(np.diff(values) > 1)  # what is adjacent must be one interval
         domain.clear()
         domain.extend(np.stack([values[np.append(0, gaps + 1)], values[np.append(gaps, -1)]], axis=1).ravel())
+
+    def bound(self, variables: NDArray[np.intp], low: IntArray, high: IntArray) -> None:
+        """Give variables whose values are an interval another one."""
+        every = self.proto.variables
+        for variable, least, most in zip(variables.tolist(), low.tolist(), high.tolist(), strict=True):
+            domain = every[variable].domain
+            domain[0], domain[1] = least, most
 
     def exactly_one(self, start: IntArray) -> None:
         """Demand exactly one of the variables start[i] … start[i + 1] - 1, for every i."""
@@ -166,7 +179,13 @@ class BulkModel:
         objective.offset = const
         objective.scaling_factor = unit
         if within is not None:
-            objective.domain.extend((max(within[0], -INFINITE), min(within[1], INFINITE)))
+            self.within(*within)
+
+    def within(self, low: int, high: int) -> None:
+        """Leave the objective's form only what is between two values."""
+        domain = self.proto.objective.domain
+        domain.clear()
+        domain.extend((max(low, -INFINITE), min(high, INFINITE)))
 
     def hint(self, variables: NDArray[np.intp], values: IntArray) -> None:
         """Hint some variables, in place of earlier hints."""

@@ -20,6 +20,8 @@ _GLANCE = 0.05
 DETERMINISTIC_SECOND = 4.0
 #: The least that CP-SAT is given: less is nothing.
 _LEAST = 0.01
+#: Parameters for small problems, of which many are solved.
+QUICK: dict[str, Any] = {"cp_model_probing_level": 0, "symmetry_level": 0}
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,8 @@ import numpy as np
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.encode import Encoding
-from rebalancer.engines.cpsat.improving import Improving, Others
+from rebalancer.engines.cpsat.improving import Improver, Improving
+from rebalancer.engines.cpsat.objective import ExactObjective
 from rebalancer.engines.cpsat.position import Position
 from rebalancer.engines.cpsat.run import DETERMINISTIC_SECOND, Outcome, solve
 from rebalancer.engines.cpsat.secants import more_secants
@@ -24,11 +25,13 @@ _log = logging.getLogger(__name__)
 
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
-#: Where an answer is known, those of CP-SAT's searches are left out that look for a first one. Where the whole is not
-#: too large, one of two workers does nothing but raise the bound, with all cuts: it looks for an answer that has it,
-#: until there is none. The other improves the answer: with CP-SAT's own neighbourhoods, or as somebody else does.
+#: Where an answer is known, those of CP-SAT's searches are left out that look for a first one.
 _IMPROVING: dict[str, Any] = {"num_violation_ls": 0, "use_feasibility_pump": False}
-_PROVING: dict[str, Any] = {"subsolvers": ("objective_lb_search_max_lp",)}
+#: Where the whole is not too large, one of two workers does nothing but raise the bound. The first of these gets far in
+#: a moment; the second, which looks for answers that have the bound until there is none, farther in a longer turn if it
+#: has the exact formula, and hardly depends on how good an answer it is told of. The other worker improves the answer:
+#: with CP-SAT's own neighbourhoods, or as others do.
+_AT_ONCE, _IN_TIME = "lb_tree_search", "objective_lb_search_max_lp"
 #: Seconds of searching the whole for a proof to the last integer; then one that is closed but for rounding will do.
 _EXACTLY = 2.0
 #: After so many seconds, half of a turn, and this share of what is left, in which neither bound nor answer has moved,
@@ -37,9 +40,10 @@ _STALLED, _STALLED_SHARE, _STALLS = 4.0, 0.3, 2
 #: Seconds of the first such question, how much longer the next one is where there was no reply, and the share of the
 #: time that one question may take.
 _QUESTION, _LONGER, _QUESTION_SHARE = 2.0, 1.5, 0.25
-#: A worker that does nothing but prove, and has raised the bound, improves the answer as well after so many seconds,
-#: half of a turn, in which the bound has not come closer by this share of what is open: until CP-SAT's answer is stale.
-_FLAT, _FLAT_SHARE = 8.0, 0.05
+#: A worker that does nothing but prove improves the answer as well after so many seconds, half of a turn, in which a
+#: bound that was raised has not come closer by this share of what is open; a turn takes as long to begin. It does so
+#: until CP-SAT's answer is stale, and at most for so many times what was proven in.
+_FLAT, _FLAT_SHARE, _IMPROVED = 12.0, 0.05, 3.0
 #: Seconds between two looks at whether that is so.
 _SPELL = 1.0
 #: A turn ends after so many seconds if an answer that CP-SAT does not know of closes this share of what it sees open.
@@ -83,11 +87,13 @@ class Whole:
         self._proven = None if bound is None else objective.at_least(bound, position.standing)
         self._low = self._proven
         self._exactly, self._stalls, self._stale = False, 0, False
-        self._mark, self._raised = self._low, 0.0  # when the bound last came closer, and to where
+        self._mark, self._raised = self._low, np.inf  # where the bound last came closer, and when
         self._turn, self._moved, self._unit = budget, 0.0, 1.0
         two = position.search.request.workers == 2 and not budget.deterministic
         self._proves_only = two and not position.large
-        self._parameters = _IMPROVING | (_PROVING if self._proves_only else {})
+        self._patient = self._proves_only and improving.beside is not None and isinstance(objective, ExactObjective)
+        proving = {"subsolvers": (_IN_TIME if self._patient else _AT_ONCE,)}
+        self._parameters = _IMPROVING | (proving if self._proves_only else {})
 
     def minimise(self) -> None:
         """Search until the answer is proven, or good enough, or nothing comes of it."""
@@ -118,7 +124,7 @@ class Whole:
         self._turn, self._moved = self._budget.part(left), 0.0
         self._unit = self._position.aim(self._proven)
         self._known, self._stale = self._position.standing, False  # the best of the answers that CP-SAT knows
-        self._mark, self._raised = self._proven, 0.0
+        self._mark, self._raised = self._proven, _FLAT if self._is_raised() else np.inf
         beside = self._improving.beside
         outcome = self._prove(self._turn, search.request) if beside is None else self._prove_beside(beside)
         _count(self._turn, self._budget)
@@ -136,15 +142,16 @@ class Whole:
             **(_rounds(turn) | self._parameters),
         )
 
-    def _prove_beside(self, beside: Others) -> Outcome:
+    def _prove_beside(self, beside: Improver) -> Outcome:
         """Run CP-SAT for the turn beside who improves the answer."""
         outcomes: list[Outcome] = []
 
         def prove(_model: Model, _incumbent: Incumbent, turn: Budget, request: Request) -> None:
             try:
                 outcomes.append(self._prove(turn, request))
-                while self._is_flat() and not (turn.over or self._is_settled()):
-                    self._improving.with_prover(turn.part(_SPELL))
+                rest = turn.part(_IMPROVED * turn.seconds)
+                while self._is_flat() and not (rest.over or self._is_settled()):
+                    self._improving.with_prover(rest.part(_SPELL))
             finally:
                 self._turn.reach()
 
@@ -168,7 +175,7 @@ class Whole:
             return True
         if outcome.status == "OPTIMAL":
             return False
-        if self._stale:
+        if self._stale or self._is_flat():
             self._low, self._value = self._proven, position.standing
             return self.bound is not None
         if self._stalls < _STALLS and self.bound is not None:
@@ -256,7 +263,11 @@ class Whole:
         """Whether the bound comes no closer than it has come, and the worker that proves could improve the answer."""
         beside = self._improving.beside is not None and self._proves_only and not self._bends
         seconds = self._turn.seconds
-        return beside and 0 < self._raised < seconds - max(_FLAT, seconds / 2)
+        return beside and self._raised < seconds - max(_FLAT, seconds / 2)
+
+    def _is_raised(self) -> bool:
+        """Whether searching has raised the bound above what is known without."""
+        return self.bound is not None and self.bound > int(self._position.rows.low[0])
 
     def _is_settled(self) -> bool:
         """Whether to end a turn: closed but for rounding, nothing moves, or the answer that CP-SAT knows is old."""
@@ -264,7 +275,7 @@ class Whole:
             value = self._position.standing
             if value < self._value:
                 self._value, self._moved = value, self._turn.seconds
-            if self._low is not None and self._turn.seconds > _STALE:
+            if self._low is not None and self._turn.seconds > _STALE and not self._patient:
                 self._stale = self._known - value >= _STALE_SHARE * (self._known - self._low)
         left = self._turn.remaining if np.isfinite(self._turn.remaining) else 0.0
         patience = max(_STALLED, self._turn.seconds / 2, _STALLED_SHARE * left)

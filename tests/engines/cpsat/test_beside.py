@@ -172,3 +172,25 @@ def test_with_the_prover_the_answer_gets_better_part_by_part() -> None:
     before = search.integers
     improving.with_prover(search.budget.part(2.0))
     assert search.integers < before
+
+
+def test_who_is_bored_leaves_it_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts bring nothing to the optimum; the others have as long as that took, with the one worker there is."""
+    model = attracted(12, 3)
+    best = CpsatEngine().solve(model, Request(time_limit=60, workers=1)).assignment
+    search = Incumbent.of(model, Request(time_limit=60, workers=2, start=best))
+    turns: list[tuple[float, int]] = []
+
+    def others(budget: Budget, workers: int) -> None:
+        turns.append((budget.remaining, workers))
+        if len(turns) == 3:
+            search.budget.reach()
+
+    monkeypatch.setattr(improving, "_BORED", 2)
+    monkeypatch.setattr(position, "_SMALL", 0)
+    encoding = encode(model, all_candidates(model), CellValues(model.problem, model.problem.initial))
+    improver = Improving(Position(search, encoding, 0), others)
+    assert improver.beside is not None
+    improver.beside(search.budget)
+    assert [workers for _, workers in turns] == [1, 1, 1]
+    assert all(0 < seconds < 60 for seconds, _ in turns)

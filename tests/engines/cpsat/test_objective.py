@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import random
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, Rebalancer
+from rebalancer import BalanceSpec, Rebalancer
 from rebalancer.engines.base import Request, Status
 from rebalancer.engines.cpsat import position
 from rebalancer.engines.cpsat.candidates import all_candidates
@@ -17,23 +16,8 @@ from rebalancer.engines.cpsat.encode import Encoding, encode
 from rebalancer.engines.cpsat.engine import CpsatEngine
 from rebalancer.engines.cpsat.objective import ExactObjective
 from rebalancer.model import CellValues, Model
-from tests.engines.worlds import leaning
+from tests.engines.worlds import rounded
 from tests.property.problems import every_assignment, models
-
-
-def rounded(tasks: int = 5, hosts: int = 3, seed: int = 0) -> Model:
-    """Balance of two resources and movement, on hosts whose capacities have no common unit."""
-    rng = random.Random(seed)
-    names = [f"h{number}" for number in range(hosts)]
-    solver = leaning(rng, tasks, names)
-    for resource in ("cpu", "mem"):
-        solver.add_object_dimension(resource, {f"t{number}": rng.randrange(1, 3000) for number in range(tasks)})
-        primes = [44_587, 99_991, 33_461, 22_283, 49_999, 74_933]
-        solver.add_container_dimension(resource, {name: rng.choice(primes) for name in names})
-        solver.add_constraint(CapacitySpec(scope="host", dimension=resource))
-        solver.add_goal(BalanceSpec(scope="host", dimension=resource))
-    solver.add_goal(MinimizeMovementSpec(scope="host", dimension="cpu"), weight=10)
-    return solver.model
 
 
 def encoded(model: Model) -> tuple[Encoding, ExactObjective]:

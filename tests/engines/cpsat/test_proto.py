@@ -28,3 +28,22 @@ def test_a_restricted_variable_takes_its_values_and_no_others(values: list[int])
         if solver.status_name(solver.solve(fixed)) == "OPTIMAL":
             taken.append(value)
     assert taken == values
+
+
+def test_bounds_of_a_copy_are_its_own() -> None:
+    bulk = BulkModel()
+    bulk.add_booleans(3)
+    bulk.add_integers(np.array([-5]), np.array([5]))
+    bulk.minimize(np.array([0, 3]), np.array([4, -1]))
+    other = bulk.copy()
+    other.bound(np.array([1, 3]), np.array([1, -2]), np.array([1, 2]))
+    other.within(0, 7)
+    assert not other.model.validate()
+    assert [list(variable.domain) for variable in other.proto.variables] == [[0, 1], [1, 1], [0, 1], [-2, 2]]
+    assert [list(variable.domain) for variable in bulk.proto.variables] == [[0, 1], [0, 1], [0, 1], [-5, 5]]
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    assert solver.status_name(solver.solve(other.model)) == "OPTIMAL"
+    assert solver.objective_value == 0
+    assert solver.status_name(solver.solve(bulk.model)) == "OPTIMAL"
+    assert solver.objective_value == -5
