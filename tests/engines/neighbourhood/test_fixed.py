@@ -24,7 +24,7 @@ from rebalancer.model import CellValues, Model
 from tests.engines.worlds import attracted, crowded, rounded
 from tests.property.problems import models, optimum
 
-REQUEST = Request(time_limit=60, workers=1)
+REQUEST = Request(workers=1)
 
 
 def first_of(model: Model) -> tuple[Incumbent, Position] | None:
