@@ -24,7 +24,8 @@ from rebalancer.model import CellValues, Model
 from tests.engines.worlds import attracted, crowded, rounded
 from tests.property.problems import models, optimum
 
-REQUEST = Request(workers=1)
+#: Without a limit, as its clock begins with the module.
+REQUEST = Request(None, workers=1)
 
 
 def first_of(model: Model) -> tuple[Incumbent, Position] | None:
