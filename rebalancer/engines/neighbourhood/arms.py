@@ -17,6 +17,9 @@ _LARGER, _SMALLER = 1.3, 0.7
 class Arms:
     """Kinds of parts as arms of a bandit, each with a size that adapts.
 
+    Which one is tried goes by the time that each has had, not by rounds: parts that are still too small to find
+    anything take next to none, and would stay small for long while one kind that gains a little takes all the rest.
+
     Parameters
     ----------
     names : iterable of str
@@ -27,12 +30,13 @@ class Arms:
         self._size = np.full(len(self.names), float(SIZE))
         self._gain = np.zeros(len(self.names))
         self._cost = np.full(len(self.names), 1e-6)
+        self._had = np.zeros(len(self.names))
 
     def draw(self, rng: np.random.Generator) -> int:
         """Return an arm."""
         rate = self._gain / self._cost
         if rng.random() < _TRYING or not rate.any():
-            return int(rng.integers(len(self.names)))
+            return int(np.argmin(self._had))
         return int(rng.choice(len(rate), p=rate / rate.sum()))
 
     def size(self, arm: int) -> int:
@@ -40,7 +44,8 @@ class Arms:
         return int(self._size[arm])
 
     def tell(self, arm: int, gain: float, cost: float, solved: bool) -> None:
-        """Note what a part brought and cost, and whether it was solved to its end."""
+        """Note what a part brought and cost, in seconds, and whether it was solved to its end."""
+        self._had[arm] += cost
         self._gain[arm] = _MEMORY * self._gain[arm] + gain
         self._cost[arm] = _MEMORY * self._cost[arm] + cost
         factor = _LARGER if solved else _SMALLER
