@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from importlib import import_module
+from itertools import islice
 
-from rebalancer.engines.base import Answer, Request
+from rebalancer.engines.base import Answer, EngineError, Request
 from rebalancer.engines.bounds import bounding
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.engine import CpsatEngine, fits
@@ -55,7 +56,14 @@ class AutoEngine:
         if not len(model.problem.objects):
             return finish(incumbent, self.name)
         with bounding(incumbent):
-            return self._search(incumbent, request)
+            try:
+                return self._search(incumbent, request)
+            except EngineError:  # somebody's answer is not what it was said to be
+                raise
+            except Exception as failure:
+                if incumbent.found is None:
+                    raise
+                return self._without(failure, incumbent, request)
 
     def _search(self, incumbent: Incumbent, request: Request) -> Answer:
         model, cpsat = incumbent.model, CpsatEngine()
@@ -82,6 +90,21 @@ class AutoEngine:
         if not incumbent.budget.stop.is_set():  # or whoever waits for the answer waits for searchers to begin
             together(searchers(incumbent.budget, request.workers), incumbent, incumbent.budget, request)
         return finish(incumbent, self.name)
+
+    def _without(self, failure: Exception, incumbent: Incumbent, request: Request) -> Answer:
+        """Go on from the best answer where an engine failed, with the first searcher that does not fail as well."""
+        team = iter(searchers(incumbent.budget, request.workers))
+        while True:
+            _log.error("an engine failed; the others go on: %s: %s", type(failure).__name__, failure)
+            _log.debug("where it failed", exc_info=failure)
+            try:
+                together(tuple(islice(team, 1)), incumbent, incumbent.budget, request)
+            except EngineError:
+                raise
+            except Exception as another:
+                failure = another
+            else:
+                return finish(incumbent, self.name)
 
 
 def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> bool:

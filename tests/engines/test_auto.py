@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from rebalancer.engines import auto, together
-from rebalancer.engines.base import Request
+from rebalancer.engines.base import EngineError, Request, Status
 from rebalancer.engines.budget import Budget
+from rebalancer.engines.cpsat.run import InvalidModel
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.forms import TooLargeForMoves
+from rebalancer.engines.neighbourhood.engine import improve
 from rebalancer.model import Model
-from tests.engines.worlds import crowded
+from tests.engines.worlds import crowded, stuck
 
 ROOT = Path(__file__).parents[2]
 
@@ -145,3 +147,71 @@ def test_the_end_does_not_wait_for_a_searcher_that_is_busy(stopped: bool, monkey
     together.together((builds, searches), incumbent, budget, request)
     assert not done.is_set()
     done.set()
+
+
+class Fails:
+    """A searcher that gives up, after it has found something."""
+
+    def __init__(self, failure: Exception) -> None:
+        self.failure, self.calls = failure, 0
+
+    def __call__(self, model: Model, incumbent: Incumbent, budget: Budget, request: Request) -> None:
+        self.calls += 1
+        raise self.failure
+
+
+def goes_on(model: Model, incumbent: Incumbent, budget: Budget, request: Request) -> None:
+    improve(model, incumbent, budget.part(0.5), request)
+    incumbent.budget.reach()
+
+
+def test_where_cpsat_fails_the_others_go_on(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def refuses(*_: object) -> None:
+        raise InvalidModel("possible integer overflow")
+
+    monkeypatch.setattr(auto.CpsatEngine, "search", refuses)
+    monkeypatch.setattr(auto, "searchers", lambda *_: (goes_on,))
+    model = crowded(60, 6)
+    answer = auto.AutoEngine().solve(model, Request(time_limit=60, workers=1))
+    assert answer.status is Status.FEASIBLE
+    assert answer.assignment is not None
+    assert model.evaluate(answer.assignment).integers < model.evaluate(model.problem.initial).integers
+    assert "an engine failed; the others go on: InvalidModel: possible integer overflow" in caplog.text
+
+
+def test_whoever_fails_again_is_passed_over(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    fails = Fails(IndexError("beyond"))
+    monkeypatch.setattr(auto, "_CLOSABLE", 0)
+    monkeypatch.setattr(auto, "searchers", lambda *_: (fails, goes_on))
+    model = crowded(60, 6)
+    answer = auto.AutoEngine().solve(model, Request(time_limit=60, workers=1))
+    assert fails.calls == 2
+    assert answer.assignment is not None
+    assert model.evaluate(answer.assignment).integers < model.evaluate(model.problem.initial).integers
+    assert caplog.text.count("an engine failed; the others go on: IndexError: beyond") == 2
+
+
+def test_where_all_fail_the_best_answer_is_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "_CLOSABLE", 0)
+    monkeypatch.setattr(auto, "searchers", lambda *_: (Fails(MemoryError()), Fails(KeyError("x"))))
+    model = crowded(60, 6)
+    answer = auto.AutoEngine().solve(model, Request(time_limit=60, workers=2))
+    assert answer.status is Status.FEASIBLE
+    assert answer.assignment is not None
+    assert model.evaluate(answer.assignment).integers == model.evaluate(model.problem.initial).integers
+
+
+def test_an_answer_that_is_not_what_it_was_said_to_be_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "_CLOSABLE", 0)
+    monkeypatch.setattr(auto, "searchers", lambda *_: (Fails(EngineError("claims 7, the evaluator says 8")),))
+    with pytest.raises(EngineError, match="claims 7"):
+        auto.AutoEngine().solve(crowded(60, 6), Request(time_limit=60, workers=1))
+
+
+def test_without_any_answer_a_failure_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: object) -> None:
+        raise InvalidModel("possible integer overflow")
+
+    monkeypatch.setattr(auto.CpsatEngine, "search", refuses)
+    with pytest.raises(InvalidModel):
+        auto.AutoEngine().solve(stuck(), Request(time_limit=60, workers=1))
