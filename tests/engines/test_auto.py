@@ -150,7 +150,7 @@ def test_the_end_does_not_wait_for_a_searcher_that_is_busy(stopped: bool, monkey
 
 
 class Fails:
-    """A searcher that gives up, after it has found something."""
+    """A searcher that has a defect."""
 
     def __init__(self, failure: Exception) -> None:
         self.failure, self.calls = failure, 0
@@ -160,15 +160,16 @@ class Fails:
         raise self.failure
 
 
+def refuses(*_: object) -> None:
+    raise InvalidModel("possible integer overflow")
+
+
 def goes_on(model: Model, incumbent: Incumbent, budget: Budget, request: Request) -> None:
     improve(model, incumbent, budget.part(0.5), request)
     incumbent.budget.reach()
 
 
 def test_where_cpsat_fails_the_others_go_on(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    def refuses(*_: object) -> None:
-        raise InvalidModel("possible integer overflow")
-
     monkeypatch.setattr(auto.CpsatEngine, "search", refuses)
     monkeypatch.setattr(auto, "searchers", lambda *_: (goes_on,))
     model = crowded(60, 6)
@@ -209,9 +210,6 @@ def test_an_answer_that_is_not_what_it_was_said_to_be_is_no_answer(monkeypatch: 
 
 
 def test_without_any_answer_a_failure_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuses(*_: object) -> None:
-        raise InvalidModel("possible integer overflow")
-
     monkeypatch.setattr(auto.CpsatEngine, "search", refuses)
     with pytest.raises(InvalidModel):
         auto.AutoEngine().solve(stuck(), Request(time_limit=60, workers=1))
