@@ -1,7 +1,13 @@
-"""Hypothesis draws the same examples on every run, so that a red build is red again when it is repeated."""
+"""What holds for all tests: the same examples on every run, and an engine that fails fails the test.
+
+Hypothesis draws the same examples, so that a red build is red again when it is repeated. `auto` goes on where an engine
+fails; here that would hide the defect.
+"""
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -9,3 +15,15 @@ settings.register_profile(
 )
 settings.register_profile("explore", parent=settings.get_profile("fixed"), derandomize=False, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def failures_are_heard() -> Iterator[None]:
+    from rebalancer.engines.auto import AutoEngine
+
+    def fail(_engine: AutoEngine, failure: Exception, *_: object) -> None:
+        raise failure
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AutoEngine, "_without", fail)
+        yield

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from importlib import import_module
-from itertools import islice
 
 from rebalancer.engines.base import Answer, EngineError, Request
 from rebalancer.engines.bounds import bounding
@@ -93,18 +92,19 @@ class AutoEngine:
 
     def _without(self, failure: Exception, incumbent: Incumbent, request: Request) -> Answer:
         """Go on from the best answer where an engine failed, with the first searcher that does not fail as well."""
-        team = iter(searchers(incumbent.budget, request.workers))
-        while True:
-            _log.error("an engine failed; the others go on: %s: %s", type(failure).__name__, failure)
+        for searcher in searchers(incumbent.budget, request.workers):
+            _log.error("an engine failed, another one goes on: %s: %s", type(failure).__name__, failure)
             _log.debug("where it failed", exc_info=failure)
             try:
-                together(tuple(islice(team, 1)), incumbent, incumbent.budget, request)
+                together((searcher,), incumbent, incumbent.budget, request)
+                break
             except EngineError:
                 raise
             except Exception as another:
                 failure = another
-            else:
-                return finish(incumbent, self.name)
+        else:
+            _log.error("all engines failed, the answer is the best so far: %s: %s", type(failure).__name__, failure)
+        return finish(incumbent, self.name)
 
 
 def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> bool:

@@ -149,6 +149,15 @@ def test_the_end_does_not_wait_for_a_searcher_that_is_busy(stopped: bool, monkey
     done.set()
 
 
+#: As it is; in other tests an engine that fails fails the test (`tests/conftest.py`).
+GOES_ON = auto.AutoEngine._without
+
+
+@pytest.fixture
+def surviving(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto.AutoEngine, "_without", GOES_ON)
+
+
 class Fails:
     """A searcher that has a defect."""
 
@@ -169,6 +178,7 @@ def goes_on(model: Model, incumbent: Incumbent, budget: Budget, request: Request
     incumbent.budget.reach()
 
 
+@pytest.mark.usefixtures("surviving")
 def test_where_cpsat_fails_the_others_go_on(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(auto.CpsatEngine, "search", refuses)
     monkeypatch.setattr(auto, "searchers", lambda *_: (goes_on,))
@@ -177,9 +187,10 @@ def test_where_cpsat_fails_the_others_go_on(monkeypatch: pytest.MonkeyPatch, cap
     assert answer.status is Status.FEASIBLE
     assert answer.assignment is not None
     assert model.evaluate(answer.assignment).integers < model.evaluate(model.problem.initial).integers
-    assert "an engine failed; the others go on: InvalidModel: possible integer overflow" in caplog.text
+    assert "an engine failed, another one goes on: InvalidModel: possible integer overflow" in caplog.text
 
 
+@pytest.mark.usefixtures("surviving")
 def test_whoever_fails_again_is_passed_over(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     fails = Fails(IndexError("beyond"))
     monkeypatch.setattr(auto, "_CLOSABLE", 0)
@@ -189,10 +200,13 @@ def test_whoever_fails_again_is_passed_over(monkeypatch: pytest.MonkeyPatch, cap
     assert fails.calls == 2
     assert answer.assignment is not None
     assert model.evaluate(answer.assignment).integers < model.evaluate(model.problem.initial).integers
-    assert caplog.text.count("an engine failed; the others go on: IndexError: beyond") == 2
+    assert caplog.text.count("an engine failed, another one goes on: IndexError: beyond") == 2
 
 
-def test_where_all_fail_the_best_answer_is_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("surviving")
+def test_where_all_fail_the_best_answer_is_handed_over(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(auto, "_CLOSABLE", 0)
     monkeypatch.setattr(auto, "searchers", lambda *_: (Fails(MemoryError()), Fails(KeyError("x"))))
     model = crowded(60, 6)
@@ -200,6 +214,7 @@ def test_where_all_fail_the_best_answer_is_handed_over(monkeypatch: pytest.Monke
     assert answer.status is Status.FEASIBLE
     assert answer.assignment is not None
     assert model.evaluate(answer.assignment).integers == model.evaluate(model.problem.initial).integers
+    assert "all engines failed, the answer is the best so far: KeyError: 'x'" in caplog.text
 
 
 def test_an_answer_that_is_not_what_it_was_said_to_be_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,3 +228,9 @@ def test_without_any_answer_a_failure_is_raised(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(auto.CpsatEngine, "search", refuses)
     with pytest.raises(InvalidModel):
         auto.AutoEngine().solve(stuck(), Request(time_limit=60, workers=1))
+
+
+def test_in_other_tests_an_engine_that_fails_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto.CpsatEngine, "search", refuses)
+    with pytest.raises(InvalidModel):
+        auto.AutoEngine().solve(crowded(60, 6), Request(time_limit=60, workers=1))
