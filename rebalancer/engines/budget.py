@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -117,12 +118,11 @@ class Budget:
         """Note that the answer is as good as was asked for."""
         self._reached = True
 
-    def part(self, seconds: float) -> Budget:
-        """Return a budget of at most some seconds from now, which spends from this one as well."""
+    def part(self, seconds: float, until: Callable[[], bool] | None = None) -> Budget:
+        """Return a budget of at most some seconds from now, which spends from this one as well; it may end early."""
         left = min(seconds, self.remaining)
-        return _Part(
-            None if left == float("inf") else left, self.deterministic, self.stop, time.monotonic(), whole=self
-        )
+        limit = None if left == float("inf") else left
+        return _Part(limit, self.deterministic, self.stop, time.monotonic(), whole=self, until=until)
 
 
 @dataclass
@@ -130,6 +130,7 @@ class _Part(Budget):
     """Has time and an end of its own; everything else is the whole's."""
 
     whole: Budget = field(default_factory=lambda: Budget(None))
+    until: Callable[[], bool] | None = None
 
     @property
     def patience_left(self) -> float:
@@ -141,7 +142,7 @@ class _Part(Budget):
 
     @property
     def ended(self) -> bool:
-        return self._reached or self.whole.ended
+        return self._reached or self.whole.ended or (self.until is not None and self.until())
 
     def spend(self, seconds: float) -> None:
         super().spend(seconds)

@@ -31,6 +31,17 @@ def test_only_what_is_spent_counts() -> None:
     assert budget.remaining == 2.5
 
 
+def test_a_part_may_end_early() -> None:
+    budget, done = Budget(50.0), threading.Event()
+    part = budget.part(10.0, done.is_set)
+    inner = part.part(5.0)
+    assert not inner.over
+    done.set()
+    assert part.over
+    assert inner.over
+    assert not budget.over
+
+
 def test_a_stop_ends_every_part() -> None:
     stop = threading.Event()
     part = Budget(None, stop=stop).part(10).part(5)

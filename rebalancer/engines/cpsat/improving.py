@@ -21,9 +21,9 @@ Others = Callable[[Budget, int], object]
 _SHARE, _LARGE_SHARE = 0.5, 0.8
 #: Parts without gain after which improving gives up, and the whole is tried.
 _PATIENCE = 40
-#: Parts without gain after which one worker leaves it to the others for as long as it has tried, at least so many
-#: seconds, and tries again.
-_BORED, _TURN = 16, 1.0
+#: One worker alone takes turns of so many seconds, each so many times as long as the last one: as the others do, which
+#: gets farther the longer it takes, then part by part, until so many parts in a row have brought nothing.
+_TURN, _LONGER, _BORED = 2.0, 1.5, 16
 
 
 class Improving:
@@ -76,16 +76,17 @@ class Improving:
             self._by_parts(self._parts, budget, bound)
 
     def _alone(self, number: int) -> Improver:
-        """Return one worker: part by part, and as others do for as long as that brought nothing."""
+        """Return one worker: as others do and part by part, in turns that become longer."""
         parts, position, others = self._another(1, number), self._position.number, self._others
         if others is None:
             return partial(parts.improve, position)
 
         def improve(budget: Budget) -> None:
+            seconds = _TURN
             while not budget.over:
-                spent = budget.seconds
-                parts.improve(position, budget, None, _BORED)
-                others(budget.part(max(_TURN, budget.seconds - spent)), 1)
+                others(budget.part(seconds), 1)
+                parts.improve(position, budget.part(seconds), None, _BORED)
+                seconds *= _LONGER
 
         return improve
 

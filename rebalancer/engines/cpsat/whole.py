@@ -44,8 +44,6 @@ _QUESTION, _LONGER, _QUESTION_SHARE = 2.0, 1.5, 0.25
 #: bound that was raised has not come closer by this share of what is open; a turn takes as long to begin. It does so
 #: until CP-SAT's answer is stale, and at most for so many times what was proven in.
 _FLAT, _FLAT_SHARE, _IMPROVED = 12.0, 0.05, 3.0
-#: Seconds between two looks at whether that is so.
-_SPELL = 1.0
 #: A turn ends after so many seconds if an answer that CP-SAT does not know of closes this share of what it sees open.
 _STALE, _STALE_SHARE = 6.0, 0.7
 
@@ -149,9 +147,8 @@ class Whole:
         def prove(_model: Model, _incumbent: Incumbent, turn: Budget, request: Request) -> None:
             try:
                 outcomes.append(self._prove(turn, request))
-                rest = turn.part(_IMPROVED * turn.seconds)
-                while self._is_flat() and not (rest.over or self._is_settled()):
-                    self._improving.with_prover(rest.part(_SPELL))
+                if self._is_flat():
+                    self._improving.with_prover(turn.part(_IMPROVED * turn.seconds, self._is_settled))
             finally:
                 self._turn.reach()
 
