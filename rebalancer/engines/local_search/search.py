@@ -19,7 +19,7 @@ from rebalancer.engines.local_search.kernels.trail import M_BEST
 from rebalancer.engines.local_search.repair import repair
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.engines.local_search.walking import MIXES, levelled, relaxed, steps_each, walk
-from rebalancer.engines.local_search.walks import Walks
+from rebalancer.engines.local_search.walks import TRADED, Trades, Walks
 from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
@@ -86,21 +86,26 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         return
     whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
     walks = Walks(searcher.crowded(), searcher.goals().differ, steps_each(searcher, whole), searcher.daring)
+    trades = Trades()
     for turn in count():
         if budget.over or searcher.enough(position):
             break
         searcher.join()
+        began = budget.seconds
         walks.notice(searcher.goals().differ)
-        kind = walks.next(min(1.0, budget.remaining / whole))
+        kind = walks.next(min(1.0, budget.remaining / whole), trades.ratio)
         part, mix = budget.part(kind.share * whole), MIXES[turn % len(MIXES)]
+        afresh = kind.afresh and not position
         if kind.levelled:
-            levelled(searcher, position, budget, part, kind.multiple, mix)
+            levelled(searcher, position, budget, part, kind.multiple, mix, afresh)
         elif kind.relaxed:
-            relaxed(searcher, budget, part, kind.multiple, mix, kind.afresh and not position)
+            relaxed(searcher, budget, part, kind.multiple, mix, afresh)
         else:
             walk(searcher, part, kind.multiple, mix)
         walks.learn(kind, searcher.merit)
         _log.debug("%s: best %g, ended at %g", kind, searcher.trail.merits[M_BEST], searcher.merit)
+        if walks.settles(kind):
+            _trade(searcher, trades, budget, budget.seconds - began)
         searcher.rest()
         if kind.relaxed:  # it ends too warm for exchanges and chains to be found by chance
             _race(searcher, position, budget)
@@ -108,6 +113,18 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         searcher.together(budget)
         searcher.vacate(budget)
         searcher.hand_over()
+
+
+def _trade(searcher: Searcher, trades: Trades, budget: Budget, walked: float) -> None:
+    """Trade where another walk of so many seconds has ended, which need not be the best answer."""
+    if budget.over or not math.isfinite(searcher.merit):
+        return
+    heat, seconds = trades.next(walked, budget.remaining)
+    before, part = searcher.merit, budget.part(seconds)
+    walk(searcher, part, heat, None, coldest=TRADED)
+    after = min(before, searcher.merit)
+    trades.learn((before - after) / max(abs(before), searcher.least))
+    _log.debug("trades from %g for %g s: from %g to %g", heat, part.seconds, before, after)
 
 
 def _race(searcher: Searcher, position: int, budget: Budget) -> None:

@@ -14,6 +14,7 @@ from rebalancer.engines.local_search.greedy import WIDTH, greedy
 from rebalancer.engines.local_search.kernels.chains import chase_down, oust
 from rebalancer.engines.local_search.kernels.descent import descend
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN
+from rebalancer.engines.local_search.kernels.trade import TRADE, trade
 from rebalancer.engines.local_search.kernels.trail import (
     M_BEST,
     M_NOW,
@@ -55,12 +56,12 @@ def walk(
     searcher: Searcher,
     budget: Budget,
     multiple: float,
-    mix: tuple[float, float, float],
+    mix: tuple[float, float, float] | None,
     between: Callable[[float, float], None] | None = None,
     typical: float = 0.0,
     coldest: float = _COLD,
 ) -> float:
-    """Cool down over a budget; return the typical cost.
+    """Cool down over a budget; return the typical cost. By trades, where there is no mix of moves.
 
     ``between`` is told the share done and the typical cost at each fiftieth of the way; ``typical`` is what the
     temperature is measured by, where that is not what random moves cost.
@@ -88,7 +89,10 @@ def walk(
             between(done, typical)
         now = hot * (cold / hot) ** done
         steps = pace.take()
-        made = max(1, anneal(searcher.flat, searcher.trail, steps, now, now, *mix))  # fewer where the log was full
+        if mix is None:
+            made = TRADE * max(1, trade(searcher.flat, searcher.trail, -(-steps // TRADE), now))
+        else:
+            made = max(1, anneal(searcher.flat, searcher.trail, steps, now, now, *mix))  # fewer where the log was full
         searcher.guess()
         pace.took(made, made)
         stale += made
@@ -98,17 +102,26 @@ def walk(
 
 
 def levelled(
-    searcher: Searcher, position: int, budget: Budget, part: Budget, multiple: float, mix: tuple[float, float, float]
+    searcher: Searcher,
+    position: int,
+    budget: Budget,
+    part: Budget,
+    multiple: float,
+    mix: tuple[float, float, float],
+    afresh: bool = False,
 ) -> None:
     """Walk with all goals as steep as the mildest one at first, and as they are in the end; then descend.
 
-    The walk takes a part of the budget. If it ends above the best answer of this searcher, that stays the best.
+    The walk takes a part of the budget. If it ends above the best answer of this searcher, that stays the best. Where
+    it starts ``afresh`` it goes back to the initial assignment, and descends from there.
     """
     goals = searcher.goals()
     searcher.harvest()
     best, merit, marks = searcher.best.copy(), searcher.best_merit, searcher.trail.best.copy()
     searcher.trail.numbers[T_LENGTH] = searcher.trail.numbers[T_BEST] = 0
     searcher.trail.numbers[T_RELAXED] = 1
+    if afresh:
+        _begin_afresh(searcher, part)
 
     def steepen(done: float, typical: float) -> None:
         goals.level(searcher.flat, max(0.0, 1 - done / _STEEP))

@@ -47,6 +47,9 @@ _AFTERWARDS = (Walk(0.3, 0.2), Walk(2.0, 0.25, relaxed=True))
 #: one, the first at least the first of these shares of the time, none more than the second, so that greedy search can
 #: follow; and none makes fewer steps for each object.
 _MILD, _FIRST, _MOST, _FEWEST = 0.25, 0.05, 0.85, 130
+#: A walk that makes so many steps for each object is followed by trades, and every other one that levels goals starts
+#: afresh: what is large stays where the first walk has put it, however many follow from there.
+_ENOUGH = 1_000
 #: Where goals are levelled and too little time is left for that.
 _COLD = 0.001
 
@@ -93,8 +96,8 @@ class Walks:
     def _levels(self, uneven: bool) -> bool:
         return uneven and self.steps * _MOST > _FEWEST
 
-    def next(self, left: float = 1.0) -> Walk:
-        """Return the next walk, for at most the share of the time that is left."""
+    def next(self, left: float = 1.0, trading: float = 0.0) -> Walk:
+        """Return the next walk, for at most the share of the time that is left; trades take so many times as long."""
         number = self.number - len(self._trials)
         self.number += 1
         if number < 0:
@@ -107,7 +110,10 @@ class Walks:
         if self._levelling:
             share = min(max(_FIRST, _FEWEST / self.steps) * 2 ** min(self._levelled, 3), _MOST * left)
             self._levelled += 1
-            return Walk(_MILD, share, levelled=True) if share * self.steps >= _FEWEST else Walk(_COLD, left)
+            share = min(share, max(left / (1 + trading), _ENOUGH / self.steps))
+            if share * self.steps < _FEWEST:
+                return Walk(_COLD, left)
+            return Walk(_MILD, share, levelled=True, afresh=not self._levelled % 2 and share * self.steps >= _ENOUGH)
         at = number - len(_HEATS)
         if at < 0:
             return Walk(_HEATS[at], _SHORT)
@@ -120,9 +126,37 @@ class Walks:
             return Walk(self._first * _HOTTER, _LONGER)
         return Walk(best, left)
 
+    def settles(self, walk: Walk) -> bool:
+        """Return whether a walk has steps enough for trades to find what it leaves; else a longer walk finds more."""
+        return walk.share * self.steps >= _ENOUGH
+
     def learn(self, walk: Walk, end: float) -> None:
         """Note where a walk ended; infinity: nowhere that holds the bounds."""
         self.ends[walk.multiple] = end
+
+
+#: Walks by trades start at these multiples in turn, and end at this share of it.
+_TRADING, TRADED = (1e-3, 3e-3, 3e-4), 0.03
+#: They take as long as the walk before, and at most this share of the time left. Where that gains less than this share
+#: of what there is, the next one takes half as long, down to so many times.
+_LEAVING, _WORTHWHILE, _BRIEFEST = 0.5, 1e-4, 0.125
+
+
+@dataclass
+class Trades:
+    """Decides how long to trade after each other walk, and how hot to start."""
+
+    ratio: float = 1.0
+    number: int = 0
+
+    def next(self, walked: float, left: float) -> tuple[float, float]:
+        """Return how hot to start and how many seconds to trade, after a walk of some seconds and with some left."""
+        self.number += 1
+        return _TRADING[(self.number - 1) % len(_TRADING)], min(self.ratio * walked, _LEAVING * left)
+
+    def learn(self, gain: float) -> None:
+        """Note what trading has gained, as a share of what there was."""
+        self.ratio = 1.0 if gain >= _WORTHWHILE else max(_BRIEFEST, self.ratio / 2)
 
 
 def _thorough(steps: float, share: float, afresh: bool) -> Walk:
@@ -131,4 +165,4 @@ def _thorough(steps: float, share: float, afresh: bool) -> Walk:
     return replace(_THOROUGH, multiple=multiple, share=share, afresh=afresh and steps >= _PLENTY)
 
 
-__all__ = ["Walk", "Walks"]
+__all__ = ["TRADED", "Trades", "Walk", "Walks"]

@@ -38,6 +38,7 @@ ENTRIES = (
     "move_teams",
     "best_place",
     "follow",
+    "trade",
     "anneal",
 )
 
@@ -75,7 +76,7 @@ def warm(on_kernel: Callable[[str], None] | None = None) -> None:
 def _runs() -> dict[str, Callable[[], object]]:
     """Return what runs each kernel with arguments of the types that searches use."""
     from rebalancer.engines.local_search.flatten import Flattener
-    from rebalancer.engines.local_search.kernels import chains, descent, heat, ranks, settle, slopes, trail, walk
+    from rebalancer.engines.local_search.kernels import chains, descent, heat, ranks, settle, slopes, trade, trail, walk
 
     model = _tiny()
     flat = Flattener(model).at(model.problem.initial)
@@ -107,6 +108,7 @@ def _runs() -> dict[str, Callable[[], object]]:
         "sampled_share": lambda: walk.sampled_share(flat, own, 1),
         "best_place": lambda: trail.best_place(flat, own, np.empty_like(flat.place)),
         "follow": lambda: trail.follow(flat, flat.place.copy()),
+        "trade": lambda: trade.trade(flat, own, 1, 1.0),
         "anneal": lambda: walk.anneal(flat, own, 1, 1.0, 1.0, 0.5, 0.1, 0.1),
     }
 

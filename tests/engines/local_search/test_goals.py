@@ -222,6 +222,27 @@ def test_a_levelled_walk_keeps_the_best_answer() -> None:
     assert searcher.incumbent.integers == score.integers
 
 
+def test_a_levelled_walk_afresh_starts_from_the_initial_assignment(monkeypatch: pytest.MonkeyPatch) -> None:
+    searcher = searcher_of(plain_fleet().model)
+    budget = searcher.incumbent.budget
+    greedy(searcher, 0, budget.part(0.2))
+    searcher.rest()
+    assert (searcher.flat.place != searcher.flat.home).any()
+    stood: list[np.ndarray] = []
+
+    def walked(searcher: Searcher, *_: object) -> None:
+        stood.append(searcher.flat.place.copy())
+
+    monkeypatch.setattr(walking, "walk", walked)
+    monkeypatch.setattr(Searcher, "sweep", lambda *_: None)
+    for afresh in (True, False):
+        best, merit = searcher.flat.place.copy(), searcher.merit
+        walking.levelled(searcher, 0, budget, budget.part(0.0), 0.25, walking.MIXES[0], afresh)
+        assert (stood.pop() == (searcher.flat.home if afresh else best)).all()
+        searcher.rest()
+        assert searcher.merit <= merit
+
+
 def test_walks_double_while_there_is_time() -> None:
     walks = Walks(crowded=False, uneven=True, steps=10_000)
     assert [walks.next(1.0).share for _ in range(5)] == [0.05, 0.1, 0.2, 0.4, 0.4]
@@ -231,6 +252,24 @@ def test_walks_double_while_there_is_time() -> None:
     assert (one.levelled, one.share) == (True, 0.65)
     for other in (Walks(False, True, 50), Walks(False, False, 10_000), Walks(True, True, 10_000)):
         assert not other.next(1.0).levelled
+
+
+def test_every_other_walk_with_levelled_goals_starts_afresh_if_there_are_steps_for_it() -> None:
+    walks = Walks(crowded=False, uneven=True, steps=10_000)
+    assert [walks.next(1.0).afresh for _ in range(6)] == [False, True, False, True, False, True]
+    walks = Walks(crowded=False, uneven=True, steps=5_000)
+    assert [walks.next(1.0).afresh for _ in range(6)] == [False, False, False, True, False, True]
+
+
+def test_walks_leave_time_for_trades_where_they_have_steps_enough() -> None:
+    walks = Walks(crowded=False, uneven=True, steps=10_000)
+    for _ in range(3):
+        walks.next(1.0)
+    assert walks.next(0.5, 1.0).share == pytest.approx(0.25)
+    assert walks.next(0.15, 1.0).share == pytest.approx(0.1)  # a thousand steps for each object
+    assert walks.next(0.5, 0.25).share == pytest.approx(0.4)
+    assert not walks.settles(Walk(0.25, 0.09))
+    assert walks.settles(Walk(0.25, 0.11))
 
 
 def test_where_limits_forbid_most_moves_the_first_walk_relaxes_them() -> None:

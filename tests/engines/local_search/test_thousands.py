@@ -22,7 +22,8 @@ from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild, 
 from rebalancer.engines.local_search.kernels.descent import descend, move_teams, return_home, swap_down
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Flat
 from rebalancer.engines.local_search.kernels.propagate import move, objective
-from rebalancer.engines.local_search.kernels.trail import T_KEPT, T_LENGTH, T_TRIED
+from rebalancer.engines.local_search.kernels.trade import trade
+from rebalancer.engines.local_search.kernels.trail import T_BEST, T_KEPT, T_LENGTH, T_TRIED
 from rebalancer.engines.local_search.kernels.walk import anneal
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.model import Model
@@ -139,7 +140,7 @@ def test_searching(hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     flat, trail = searcher.flat, searcher.trail
     order = np.arange(8, dtype=np.int32)
     starts, members = np.arange(0, 121, 6, dtype=np.int64), np.arange(120, dtype=np.int32)
-    start = assignment_of(flat, model)
+    start, traded = assignment_of(flat, model), 0
     for turn in range(6):
         trail.numbers[T_LENGTH] = 0
         descend(flat, trail, order, 0, 8, 6, 1e-9)
@@ -155,8 +156,14 @@ def test_searching(hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         hot = searcher.merit / 10 ** (1 + turn / 2)
         anneal(flat, trail, 100_000, hot, hot / 10, 0.3, 0.1, 0.3)
         agree(flat, model)
+        trail.numbers[T_LENGTH] = trail.numbers[T_BEST] = 0  # walking has filled the log
+        kept = trail.numbers[T_KEPT]
+        trade(flat, trail, 3_000, hot)
+        traded += int(trail.numbers[T_KEPT] - kept)
+        agree(flat, model)
         move_teams(flat, trail, starts, members, 60, 4, 1e3)
         return_home(flat, trail, 0, 120, 0.0)
         agree_with(flat, searcher.flattener, model)
+    assert traded > 100 or hashed, "there are no lanes to trade by without tables"
     assert trail.numbers[T_TRIED] > trail.numbers[T_KEPT] > 1_000
     assert (assignment_of(flat, model) != start).any()

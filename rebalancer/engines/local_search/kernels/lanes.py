@@ -45,8 +45,8 @@ from rebalancer.engines.local_search.kernels.layout import (
 
 #: What a forbidden move costs.
 FORBIDDEN = 1e300
-#: A value that no lane reaches.
-_NOWHERE = 1e280
+#: A value that no lane reaches, and what is less than that.
+_NOWHERE, NOWHERE = 1e280, 1e270
 #: What it counts that little is left, beside that all of it runs out together.
 _FULLER = 0.02
 #: There is little room in all where it is at most so many times what is in excess.
@@ -54,7 +54,7 @@ _SCARCE = 4.0
 
 
 @kernel
-def _weights(f: Any, o: int, s: int) -> int:
+def weights_at(f: Any, o: int, s: int) -> int:
     """Return where the weights of an object begin that count in a container."""
     row = 2 * o
     if o < f.sizes[Z_OBJECTS] and f.home[o] == s:
@@ -69,7 +69,7 @@ def lanes_forbid(f: Any, s: int, plus: int, minus: int) -> bool:
     ``objects`` stands for none.
     """
     n = f.sizes[Z_LANES]
-    at, plus, minus = s * n * L_WIDTH, _weights(f, plus, s), _weights(f, minus, s)
+    at, plus, minus = s * n * L_WIDTH, weights_at(f, plus, s), weights_at(f, minus, s)
     wall = at + L_WALL * n
     over = 0
     for i in range(n):
@@ -82,7 +82,7 @@ def lanes_forbid(f: Any, s: int, plus: int, minus: int) -> bool:
 def lanes_cost(f: Any, s: int, plus: int, minus: int) -> float:
     """Return what it costs that an object comes to a container and another leaves it; ``objects`` stands for none."""
     n = f.sizes[Z_LANES]
-    at, plus, minus = s * n * L_WIDTH, _weights(f, plus, s), _weights(f, minus, s)
+    at, plus, minus = s * n * L_WIDTH, weights_at(f, plus, s), weights_at(f, minus, s)
     edge, fine, knee = at + L_EDGE * n, at + L_FINE * n, at + L_KNEE * n
     base, rate, jump = at + L_BASE * n, at + L_RATE * n, at + L_JUMP * n
     total = 0.0
@@ -107,7 +107,7 @@ def lanes_fill(f: Any, s: int, o: int) -> float:
     difference, Σ r / n does.
     """
     n = f.sizes[Z_LANES]
-    at, plus = s * n * L_WIDTH, _weights(f, o, s)
+    at, plus = s * n * L_WIDTH, weights_at(f, o, s)
     knee, rate = at + L_KNEE * n, at + L_RATE * n
     tallies, total, squares, share = 0, 0.0, 0.0, 0.0
     for i in range(n):
@@ -133,7 +133,7 @@ def note_scarce(f: Any) -> None:
         for s in range(f.sizes[Z_CONTAINERS]):
             at = s * n * L_WIDTH + i
             room, rate = f.lanes[at + L_KNEE * n] - f.lanes[at], f.lanes[at + L_RATE * n]
-            if rate > 0.0 and room < _NOWHERE / 2:
+            if rate > 0.0 and room < NOWHERE:
                 free += rate * max(0.0, room)
                 beyond += rate * max(0.0, -room)
         if beyond > 0.0 and free <= _SCARCE * beyond:

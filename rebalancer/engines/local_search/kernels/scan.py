@@ -190,6 +190,22 @@ def leaving(f: Any, o: int) -> float:
     return cost
 
 
+@kernel
+def row_cost(f: Any, o: int, r: int, b: int) -> float:
+    """Return what it costs at one of an object's memberships to put it into a container."""
+    k, g, a = f.rows[r + R_COLUMN], f.rows[r + R_GROUP], f.place[o]
+    base, excepts = f.columns[k + C_ITEM_OF], f.rows[r + R_EXCEPTS]
+    ia, ib = f.maps[base + a], f.maps[base + b]
+    if ib == ia and (excepts == 0 or ia < 0):
+        return 0.0
+    wa = weight(f, r, k, a)
+    wb = weight(f, r, k, b) if excepts else wa
+    if ia == ib:
+        return _cost_of(f, k, g, ia, wb - wa)
+    cost = _entry(f, k, _cost_of(f, k, g, ib, wb), b == f.home[o])
+    return cost if cost >= FORBIDDEN else cost + _cost_of(f, k, g, ia, -wa)
+
+
 @apart(FLOAT, FLAT, INT, INT, FLOAT)
 def pair(f: Any, o: int, b: int, worst: float) -> float:
     """Return what it costs to put an object into a container."""
@@ -202,28 +218,9 @@ def pair(f: Any, o: int, b: int, worst: float) -> float:
         if cost > worst and b != f.home[o] and cost > worst + _spare(f, o):
             return cost
     for r in range(f.scan_rows[o], f.object_rows[o + 1], R_WIDTH):
-        k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
-        if cost > worst and _only_costs(f, k):
+        if cost > worst and _only_costs(f, f.rows[r + R_COLUMN]):
             continue
-        base, excepts = f.columns[k + C_ITEM_OF], f.rows[r + R_EXCEPTS]
-        ia, ib = f.maps[base + a], f.maps[base + b]
-        if ib == ia and (excepts == 0 or ia < 0):
-            continue
-        wa = weight(f, r, k, a)
-        wb = weight(f, r, k, b) if excepts else wa
-        if ia == ib:
-            if wa != wb:
-                v = value(f, k, g, ia)
-                cost += cell_cost(f, k, g, ia, v, v + wb - wa)
-        else:
-            if ib >= 0 and wb:
-                v = value(f, k, g, ib)
-                cost += _entry(f, k, cell_cost(f, k, g, ib, v, v + wb), b == f.home[o])
-                if cost >= FORBIDDEN:
-                    return cost
-            if ia >= 0 and wa:
-                v = value(f, k, g, ia)
-                cost += cell_cost(f, k, g, ia, v, v - wa)
+        cost += row_cost(f, o, r, b)
         if cost >= FORBIDDEN:
             return cost
     return cost
@@ -246,22 +243,12 @@ def _rotated_lanes(f: Any, o: int, q: int, a: int, b: int, c: int) -> float:
     return cost
 
 
-@apart(FLOAT, FLAT, INT, INT, INT, FLOAT)
-def rotate(f: Any, o: int, q: int, c: int, worst: float) -> float:
-    """Return what it costs to put object ``o`` where ``q`` is, and ``q`` into container ``c``.
-
-    An exchange, where ``o`` is in ``c``.
-    """
+@kernel
+def _rotated_rows(f: Any, o: int, q: int, c: int, cost: float, worst: float) -> float:
+    """Return a cost, and what it costs outside lanes that ``o`` goes to where ``q`` is, and that to ``c``."""
     a, b = f.place[o], f.place[q]
     i, j = f.scan_rows[o], f.scan_rows[q]
     i_end, j_end = f.object_rows[o + 1], f.object_rows[q + 1]
-    cost = 0.0
-    if f.sizes[Z_LANES]:
-        cost = _rotated_lanes(f, o, q, a, b, c)
-        if cost >= FORBIDDEN:
-            return cost
-        if cost > worst and b != f.home[o] and c != f.home[q] and cost > worst + _spare(f, o) + _spare(f, q):
-            return cost
     while i < i_end or j < j_end:
         if i < i_end and j < j_end:
             k, other = f.rows[i + R_COLUMN], f.rows[j + R_COLUMN]
@@ -304,3 +291,25 @@ def rotate(f: Any, o: int, q: int, c: int, worst: float) -> float:
         if cost >= FORBIDDEN:
             return cost
     return cost
+
+
+@apart(FLOAT, FLAT, INT, INT, INT, FLOAT)
+def rotate(f: Any, o: int, q: int, c: int, worst: float) -> float:
+    """Return what it costs to put object ``o`` where ``q`` is, and ``q`` into container ``c``.
+
+    An exchange, where ``o`` is in ``c``.
+    """
+    a, b, cost = f.place[o], f.place[q], 0.0
+    if f.sizes[Z_LANES]:
+        cost = _rotated_lanes(f, o, q, a, b, c)
+        if cost >= FORBIDDEN:
+            return cost
+        if cost > worst and b != f.home[o] and c != f.home[q] and cost > worst + _spare(f, o) + _spare(f, q):
+            return cost
+    return _rotated_rows(f, o, q, c, cost, worst)
+
+
+@apart(FLOAT, FLAT, INT, INT)
+def exchange_rows(f: Any, o: int, q: int) -> float:
+    """Return what it costs outside lanes that two objects change places."""
+    return _rotated_rows(f, o, q, f.place[o], 0.0, FORBIDDEN)

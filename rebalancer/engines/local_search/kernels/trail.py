@@ -38,6 +38,10 @@ LOT = 1024
 #: Containers in a block, at most.
 WIDEST = 256
 
+#: In trades: objects of a container that are looked at, exchanges with the other one besides, sets of at most two of
+#: these (and of none), and lanes that bend.
+SOME, MATES, SETS, BENT = 12, 4, 137, 48
+
 #: The merit of what breaks a bound that must hold.
 NEVER = 1e300
 
@@ -67,6 +71,15 @@ class Trail(Arrays):
     gain: Float64  # what is gained,
     price: Float64  # and what it costs where they go
     hope: Float64  # of all objects, the most that they could gain where they last looked, in classes
+    bent: Int64  # of a trade: the lanes that bend,
+    bits: Int64  # objects that take part in each thing that may happen,
+    change: Float64  # what that adds where lanes bend in the one and the other container
+    set_one: Int64  # of sets of at most two things: these,
+    set_two: Int64
+    set_bits: Int64
+    set_cost: Float64  # what they cost besides where lanes bend,
+    set_change: Float64
+    sorted: Int64  # sets of the other side
 
 
 #: Of the address that stands for one of these.
@@ -96,6 +109,15 @@ def new_trail(positions: int, seed: int, objects: int, room: int = 1 << 16) -> T
         gain=np.zeros(LOT),
         price=np.zeros(LOT),
         hope=np.full(objects, np.inf),
+        bent=np.zeros(BENT, np.int64),
+        bits=np.zeros(2 * (SOME + MATES), np.int64),
+        change=np.zeros(2 * (SOME + MATES) * 2 * BENT),
+        set_one=np.zeros(2 * SETS, np.int64),
+        set_two=np.zeros(2 * SETS, np.int64),
+        set_bits=np.zeros(2 * SETS, np.int64),
+        set_cost=np.zeros(2 * SETS),
+        set_change=np.zeros(2 * SETS * 2 * BENT),
+        sorted=np.zeros(SETS, np.int64),
     )
 
 
