@@ -169,7 +169,7 @@ class Fails:
         raise self.failure
 
 
-def refuses(*_: object) -> None:
+def refuses(*_: object, **__: object) -> None:
     raise InvalidModel("possible integer overflow")
 
 

@@ -13,7 +13,7 @@ from rebalancer.engines.incumbent import Found, Incumbent
 from rebalancer.model import CellValues, Model
 
 #: Up to the first number of candidate placements the whole is easy; above the second it has little hope.
-_SMALL, _LARGE = 1_000, 40_000
+_SMALL, _LARGE = 400, 40_000
 
 
 class Position:

@@ -88,7 +88,7 @@ class Whole:
         self._mark, self._raised = self._low, np.inf  # where the bound last came closer, and when
         self._turn, self._moved, self._unit = budget, 0.0, 1.0
         two = position.search.request.workers == 2 and not budget.deterministic
-        self._proves_only = two and not position.large
+        self._proves_only = two and not (position.small or position.large)
         self._patient = self._proves_only and improving.beside is not None and isinstance(objective, ExactObjective)
         proving = {"subsolvers": (_IN_TIME if self._patient else _AT_ONCE,)}
         self._parameters = _IMPROVING | (proving if self._proves_only else {})

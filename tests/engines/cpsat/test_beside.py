@@ -36,6 +36,21 @@ def whole_of(model: Model, beside: Any, workers: int = 2) -> tuple[Incumbent, Wh
     return search, Whole(first, search.budget, first.bound, True, helped)
 
 
+@pytest.mark.parametrize(("small", "alone"), [(0, True), (400, False)])
+def test_small_problems_have_all_of_cpsat(small: int, alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody improves the answer beside, so that a worker that does nothing but prove would be one too few."""
+    monkeypatch.setattr(position, "_SMALL", small)
+    given: list[bool] = []
+
+    def proven(*_: object, **parameters: object) -> Outcome:
+        given.append("subsolvers" in parameters)
+        return Outcome("OPTIMAL", None, 0, None)
+
+    monkeypatch.setattr(whole, "solve", proven)
+    whole_of(attracted(12, 3), None)[1].minimise()
+    assert given == [alone]
+
+
 def test_what_is_proven_beside_neighbourhoods_is_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(position, "_SMALL", 0)
     beside: list[int] = []
