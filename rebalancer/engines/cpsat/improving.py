@@ -21,9 +21,9 @@ Others = Callable[[Budget, int], object]
 _SHARE, _LARGE_SHARE = 0.5, 0.8
 #: Parts without gain after which improving gives up, and the whole is tried.
 _PATIENCE = 40
-#: One worker alone takes turns of so many seconds, each so many times as long as the last one: as the others do, which
-#: gets farther the longer it takes, then part by part, until so many parts in a row have brought nothing.
-_TURN, _LONGER, _BORED = 2.0, 1.5, 16
+#: One worker alone takes turns of this share of the time left, of so many seconds at least and at most: as the others
+#: do, which gets farther the longer it takes, then part by part, until so many parts in a row have brought nothing.
+_TURN_SHARE, _TURN, _LONGEST, _BORED = 1 / 3, 2.0, 60.0, 16
 
 
 class Improving:
@@ -76,17 +76,16 @@ class Improving:
             self._by_parts(self._parts, budget, bound)
 
     def _alone(self, number: int) -> Improver:
-        """Return one worker: as others do and part by part, in turns that become longer."""
+        """Return one worker: as others do and part by part, in turns."""
         parts, position, others = self._another(1, number), self._position.number, self._others
         if others is None:
             return partial(parts.improve, position)
 
         def improve(budget: Budget) -> None:
-            seconds = _TURN
             while not budget.over:
+                seconds = max(_TURN, min(_LONGEST, _TURN_SHARE * budget.remaining))
                 others(budget.part(seconds), 1)
                 parts.improve(position, budget.part(seconds), None, _BORED)
-                seconds *= _LONGER
 
         return improve
 

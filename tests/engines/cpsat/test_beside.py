@@ -189,23 +189,24 @@ def test_with_the_prover_the_answer_gets_better_part_by_part() -> None:
     assert search.integers < before
 
 
-def test_one_worker_takes_turns_that_become_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("limit", "turn"), [(60.0, 20.0), (None, 60.0), (3.0, 2.0)])
+def test_one_worker_takes_long_turns(limit: float | None, turn: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the others do, and part by part until that brings nothing, as it does at the optimum."""
     model = attracted(12, 3)
     best = CpsatEngine().solve(model, Request(time_limit=60, workers=1)).assignment
     search = Incumbent.of(model, Request(time_limit=60, workers=2, start=best))
-    turns: list[float] = []
+    whole_time, turns = Budget(limit), list[float]()
 
     def others(budget: Budget, workers: int) -> None:
         assert workers == 1
         turns.append(budget.remaining)
         if len(turns) == 3:
-            search.budget.reach()
+            whole_time.reach()
 
     monkeypatch.setattr(improving, "_BORED", 2)
     monkeypatch.setattr(position, "_SMALL", 0)
     encoding = encode(model, all_candidates(model), CellValues(model.problem, model.problem.initial))
     improver = Improving(Position(search, encoding, 0), others)
     assert improver.beside is not None
-    improver.beside(search.budget)
-    assert turns == pytest.approx([2.0, 3.0, 4.5], abs=0.5)
+    improver.beside(whole_time)
+    assert turns == pytest.approx([turn] * 3, rel=0.5)
