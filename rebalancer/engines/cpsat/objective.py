@@ -171,9 +171,15 @@ class Unrounded(Opened):
         )
 
 
+def direct(model: Model, number: int, rows: Rows) -> Objective:
+    """Return a position's integers, given as a row, as what to minimise."""
+    cells = model.tuple_positions[number].objective
+    return Objective(rows.var, rows.coef, int(rows.const.dense()[0, 0]), float(cells.error / cells.unit), 1.0)
+
+
 def _of_each(pick: np.ufunc, numbers: Floats, start: IntArray) -> float:
     """Return the sum over objects of the smallest (largest) number of their literals."""
     return float(pick.reduceat(numbers[: start[-1]], start[:-1]).sum()) if len(start) > 1 else 0.0
 
 
-__all__ = ["ExactObjective", "Objective", "Unrounded"]
+__all__ = ["ExactObjective", "Objective", "Unrounded", "direct"]

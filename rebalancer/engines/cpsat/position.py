@@ -5,12 +5,11 @@ from __future__ import annotations
 from rebalancer.engines.base import EngineError
 from rebalancer.engines.bounds import closed_as_reported
 from rebalancer.engines.cpsat.encode import Encoding
-from rebalancer.engines.cpsat.objective import ExactObjective, Objective
+from rebalancer.engines.cpsat.objective import ExactObjective, direct
 from rebalancer.engines.cpsat.proto import INFINITE
-from rebalancer.engines.cpsat.rows import Rows
 from rebalancer.engines.cpsat.run import Outcome
 from rebalancer.engines.incumbent import Found, Incumbent
-from rebalancer.model import CellValues, Model
+from rebalancer.model import CellValues
 
 #: Up to the first number of candidate placements the whole is easy; above the second it has little hope.
 _SMALL, _LARGE = 400, 40_000
@@ -40,7 +39,7 @@ class Position:
         self.rows = encoding.objectives[number]
         count = encoding.literals.count
         self.small, self.large = count <= _SMALL, count > _LARGE
-        self.objective = _direct(search.model, number, self.rows)
+        self.objective = direct(search.model, number, self.rows)
         exact = encoding.exact[number]
         if exact is not None and not (self.small or self.large or encoding.squares):
             known, _ = encoding.solution(CellValues(search.model.problem, search.model.problem.initial))
@@ -124,12 +123,6 @@ class Position:
         if len(self.rows.key):
             constant = int(self.rows.const.dense()[0, 0])
             self.encoding.bulk.linear_of(self.rows.var, self.rows.coef, -INFINITE, self.value - constant)
-
-
-def _direct(model: Model, number: int, rows: Rows) -> Objective:
-    """Return a position's integers as what to minimise."""
-    cells = model.tuple_positions[number].objective
-    return Objective(rows.var, rows.coef, int(rows.const.dense()[0, 0]), float(cells.error / cells.unit), 1.0)
 
 
 __all__ = ["Position"]

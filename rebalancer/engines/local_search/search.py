@@ -96,6 +96,10 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         kind = walks.next(min(1.0, budget.remaining / whole), trades.ratio)
         part, mix = budget.part(kind.share * whole), MIXES[turn % len(MIXES)]
         afresh = kind.afresh and not position
+        core = searcher.core(budget) if kind.levelled and walks.settles(kind) else None
+        width = core.next() if core is not None else 0
+        if core is not None:
+            searcher.confine(core.most(width))
         if kind.levelled:
             levelled(searcher, position, budget, part, kind.multiple, mix, afresh)
         elif kind.relaxed:
@@ -106,6 +110,10 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         _log.debug("%s: best %g, ended at %g", kind, searcher.trail.merits[M_BEST], searcher.merit)
         if walks.settles(kind):
             _trade(searcher, trades, budget, budget.seconds - began)
+        if core is not None:
+            _log.debug("width %d ended at %g", width, searcher.merit)
+            core.learn(width, searcher.merit)
+            searcher.confine()
         searcher.rest()
         if kind.relaxed:  # it ends too warm for exchanges and chains to be found by chance
             _race(searcher, position, budget)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.budget import STEP, Budget
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.core import MOST_PAIRS, Core, Cores
 from rebalancer.engines.local_search.emptying import worth_emptying
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.goals import Goals
@@ -105,7 +106,10 @@ class Searcher:
         start = model.problem.initial if found is None else found.assignment
         self.flat: Flat = self.flattener.at(start)
         objects = len(start)
-        self.trail: Trail = new_trail(model.positions, seed, objects, room=max(1 << 16, 2 * objects))
+        pairs = objects * (len(model.problem.containers) + 1)
+        self.trail: Trail = new_trail(
+            model.positions, seed, objects, max(1 << 16, 2 * objects), pairs if pairs <= MOST_PAIRS else 0
+        )
         self.rng = np.random.default_rng([seed, 1])
         self._handed = time.monotonic()
         self.best: NDArray[np.int32] = self.flat.place.copy()
@@ -156,6 +160,17 @@ class Searcher:
     def goals(self) -> Goals:
         """Return how steep each goal of the position that is minimised is where it stands."""
         return Goals.of(self.flat, self.trail, *self.flattener.goals[int(self.trail.numbers[T_POSITION])])
+
+    def core(self, budget: Budget) -> Core | None:
+        """Return the placements that walks may be confined to; None where nothing tells them."""
+        core = self.incumbent.once(Cores).at(int(self.trail.numbers[T_POSITION]), self.incumbent, budget)
+        if core is not None:
+            self.trail.reduced[:] = core.reduced
+        return core
+
+    def confine(self, most: float = math.inf) -> None:
+        """Leave out placements of a higher reduced cost, in walks and trades."""
+        self.trail.within[0] = min(most, NEVER)
 
     def sweep(self, kernel: Callable[..., int], budget: Budget, width: int) -> None:
         """Let a kernel work on all containers, hottest first."""

@@ -108,7 +108,7 @@ class Walks:
         if self._relaxing:
             return _AFTERWARDS[number % 2 - 1] if number else _thorough(self.steps, _THOROUGH.share, not self.daring)
         if self._levelling:
-            share = min(max(_FIRST, _FEWEST / self.steps) * 2 ** min(self._levelled, 3), _MOST * left)
+            share = min(max(_FIRST, _FEWEST / self.steps) * 1.4 ** min(self._levelled, 6), _MOST * left)
             self._levelled += 1
             share = min(share, max(left / (1 + trading), _ENOUGH / self.steps))
             if share * self.steps < _FEWEST:

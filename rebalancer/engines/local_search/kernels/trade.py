@@ -40,6 +40,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     full,
     go,
     judged,
+    outside,
 )
 
 #: How many steps of a walk one takes as long as.
@@ -144,10 +145,18 @@ def _some(f: Any, t: Any, a: int, b: int, first: int) -> int:
 
     And where somebody of the same group is in the way there.
     """
-    n, taken = min(f.load[a], _FRONT), 0
+    n, taken, rest = min(f.load[a], _FRONT), 0, 0
     o = f.first[a]
-    for rest in range(n, 0, -1):
-        if draw(t, rest) < SOME - taken:
+    for _ in range(n):
+        rest += not outside(f, t, o, b)
+        o = f.after[o]
+    o = f.first[a]
+    while rest > 0 and taken < SOME:
+        if outside(f, t, o, b):
+            o = f.after[o]
+            continue
+        rest -= 1
+        if draw(t, rest + 1) < SOME - taken:
             at = first + taken
             t.queue[at], t.target[at], t.when[at], t.price[at] = o, -1, -1, 0.0
             t.bits[at] = 1 << (taken if first == 0 else SOME + taken)
@@ -157,8 +166,6 @@ def _some(f: Any, t: Any, a: int, b: int, first: int) -> int:
                     t.when[at] = r
                 t.price[at] = min(FORBIDDEN, t.price[at] + cost)
             taken += 1
-            if taken == SOME:
-                break
         o = f.after[o]
     return taken
 

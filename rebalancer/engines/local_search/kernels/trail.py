@@ -19,6 +19,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     N_BROKEN,
     N_LEANING,
     Z_COLUMNS,
+    Z_CONTAINERS,
     Z_OBJECTS,
     Z_POSITIONS,
     Z_SINGLES,
@@ -80,14 +81,16 @@ class Trail(Arrays):
     set_cost: Float64  # what they cost besides where lanes bend,
     set_change: Float64
     sorted: Int64  # sets of the other side
+    reduced: Float64  # reduced cost of each object in each container and in none, where placements have to be within
+    within: Float64  # (1,) this; NEVER: all may be had
 
 
 #: Of the address that stands for one of these.
 TRAIL = table_of(Trail)
 
 
-def new_trail(positions: int, seed: int, objects: int, room: int = 1 << 16) -> Trail:
-    """Return an empty trail."""
+def new_trail(positions: int, seed: int, objects: int, room: int = 1 << 16, placements: int = 0) -> Trail:
+    """Return an empty trail, with room for the reduced costs of so many placements."""
     numbers = np.zeros(T_WIDTH, np.int64)
     numbers[T_ROOM] = room
     seeded = np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
@@ -118,6 +121,8 @@ def new_trail(positions: int, seed: int, objects: int, room: int = 1 << 16) -> T
         set_cost=np.zeros(2 * SETS),
         set_change=np.zeros(2 * SETS * 2 * BENT),
         sorted=np.zeros(SETS, np.int64),
+        reduced=np.zeros(placements),
+        within=np.full(1, NEVER),
     )
 
 
@@ -137,6 +142,12 @@ def draw(t: Any, n: int) -> int:
 def draw_share(t: Any) -> float:
     """Return a random number above 0 and at most 1."""
     return (draw(t, 1 << 30) + 1) / float(1 << 30)
+
+
+@kernel
+def outside(f: Any, t: Any, o: int, b: int) -> bool:
+    """Return whether a placement is one that is left out."""
+    return bool(t.within[0] < NEVER and t.reduced[o * (f.sizes[Z_CONTAINERS] + 1) + b] > t.within[0])
 
 
 @kernel

@@ -29,6 +29,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     go,
     judged,
     merit,
+    outside,
 )
 
 #: Per cent of exchanges and ejections in walks that are of objects that weigh about the same.
@@ -71,7 +72,9 @@ def anneal(f: Any, t: Any, steps: int, hot: float, cold: float, swaps: float, ho
         if kind <= swaps:
             q = _partner(f, t, o) if draw(t, 100) < _ALIKE else draw(t, objects)
             b = f.place[q]
-            if a == b or _refused(t, rotate(f, o, q, a, allowed), allowed):
+            if a == b or outside(f, t, o, b) or outside(f, t, q, a):
+                continue
+            if _refused(t, rotate(f, o, q, a, allowed), allowed):
                 continue
             go(f, t, o, b)
             go(f, t, q, a)
@@ -87,7 +90,9 @@ def anneal(f: Any, t: Any, steps: int, hot: float, cold: float, swaps: float, ho
             c = f.home[q]
             if c == b:
                 c = draw(t, containers)
-            if c == b or _refused(t, rotate(f, o, q, c, allowed), allowed):
+            if c == b or outside(f, t, o, b) or outside(f, t, q, c):
+                continue
+            if _refused(t, rotate(f, o, q, c, allowed), allowed):
                 continue
             go(f, t, q, c)
             go(f, t, o, b)
@@ -97,13 +102,15 @@ def anneal(f: Any, t: Any, steps: int, hot: float, cold: float, swaps: float, ho
             if q < 0:
                 continue
             c = a if draw(t, 2) else draw(t, containers)
-            if c == b or _refused(t, rotate(f, o, q, c, allowed), allowed):
+            if c == b or outside(f, t, o, b) or outside(f, t, q, c):
+                continue
+            if _refused(t, rotate(f, o, q, c, allowed), allowed):
                 continue
             go(f, t, o, b)
             go(f, t, q, c)
         else:
             b = f.home[o] if kind <= swaps + ejections + homes else draw(t, containers)
-            if b == a or _refused(t, pair(f, o, b, allowed), allowed):
+            if b == a or outside(f, t, o, b) or _refused(t, pair(f, o, b, allowed), allowed):
                 continue
             go(f, t, o, b)
         if judged(f, t, length, allowed):
