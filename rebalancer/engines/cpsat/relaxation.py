@@ -17,8 +17,8 @@ from rebalancer.model import CellValues, Model
 
 #: What floating point may lose of a variable's bound.
 _SPARE = 1e-6
-#: Seconds that GLOP has, as it has been seen to go round in circles; elsewhere it is done after a tenth of that.
-_AT_MOST = 20.0
+#: Seconds that GLOP has, as it has been seen to go round in circles; elsewhere it is done after a fraction of that.
+_AT_MOST = 5.0
 
 
 @dataclass(frozen=True, eq=False)
