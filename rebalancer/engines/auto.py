@@ -30,7 +30,7 @@ _CLOSABLE = 100_000
 #: … and from the first number on its hint is worth some seconds of the searchers; above the second it rarely closes the
 #: gap. Up to so many pairs the searchers get so many seconds, and at most this share of the time.
 _SEEDED, _HARD = 400, 20_000
-_SEEDING = ((1_500, 4.0, 0.2), (5_000, 10.0, 0.2), (_HARD, 10.0, 0.2), (float("inf"), 120.0, 0.7))
+_SEEDING = ((1_500, 4.0, 0.2), (5_000, 5.0, 0.2), (_HARD, 9.0, 0.2), (float("inf"), 120.0, 0.7))
 #: Many problems are closed from a hint of a moment: after the first share of those seconds CP-SAT has the second.
 _MOMENT, _GLANCE = 0.12, 0.3
 #: Up to this many pairs, some search tells whether containers are crowded, in this share of the time. Where they are,

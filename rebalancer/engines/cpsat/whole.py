@@ -46,6 +46,8 @@ _QUESTION, _LONGER, _QUESTION_SHARE = 2.0, 1.5, 0.25
 _FLAT, _FLAT_SHARE, _IMPROVED = 12.0, 0.05, 3.0
 #: A turn ends after so many seconds if an answer that CP-SAT does not know of closes this share of what it sees open.
 _STALE, _STALE_SHARE = 6.0, 0.7
+#: And where the bound has come no closer for so many seconds, and a quarter of the turn, if it closes this share.
+_STUCK, _STUCK_SHARE = 6.0, 0.25
 
 
 class Whole:
@@ -121,11 +123,14 @@ class Whole:
             left = max(_STALLED, left / 2)
         self._turn, self._moved = self._budget.part(left), 0.0
         self._unit = self._position.aim(self._proven)
-        self._known, self._stale = self._position.standing, False  # the best of the answers that CP-SAT knows
+        told = self._known = self._position.standing
+        self._stale = False  # the best of the answers that CP-SAT knows
         self._mark, self._raised = self._proven, _FLAT if self._is_raised() else np.inf
         beside = self._improving.beside
         outcome = self._prove(self._turn, search.request) if beside is None else self._prove_beside(beside)
         _count(self._turn, self._budget)
+        known, best, low = self._known, self._position.standing, self._low
+        _log.debug("told of %s, %s after %.1f s; best is %s, proven %s", told, known, self._turn.seconds, best, low)
         return outcome
 
     def _prove(self, turn: Budget, request: Request) -> Outcome:
@@ -272,8 +277,10 @@ class Whole:
             value = self._position.standing
             if value < self._value:
                 self._value, self._moved = value, self._turn.seconds
-            if self._low is not None and self._turn.seconds > _STALE and not self._patient:
-                self._stale = self._known - value >= _STALE_SHARE * (self._known - self._low)
+            if self._low is not None and self._turn.seconds > _STALE:
+                still = self._turn.seconds - max(_STUCK, self._turn.seconds / 4) > self._raised
+                share = _STUCK_SHARE if still else np.inf if self._patient else _STALE_SHARE
+                self._stale = self._known - value >= share * (self._known - self._low)
         left = self._turn.remaining if np.isfinite(self._turn.remaining) else 0.0
         patience = max(_STALLED, self._turn.seconds / 2, _STALLED_SHARE * left)
         idle = self._turn.seconds - self._moved > patience

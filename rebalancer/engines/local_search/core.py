@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 #: Up to so many pairs of object and container a core is worth what it takes: so many seconds for each, if that is at
 #: most this share of the time left. GLOP takes so many steps for each, at most.
 MOST_PAIRS = 20_000
-_SECONDS, _SHARE, _STEPS = 1.2e-4, 0.15, 4
+_SECONDS, _SHARE, _STEPS = 1.2e-4, 0.35, 4
 #: Shares of all placements that walks have in turn, those of the lowest reduced costs; the share that led farthest has
 #: every other turn.
 WIDTHS = (0.45, 0.4, 0.55, 0.65, 1.0)
