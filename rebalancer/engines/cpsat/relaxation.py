@@ -92,7 +92,7 @@ def _rows(encoding: Encoding) -> tuple[Floats, Floats, Matrix]:
     linear = [
         constraint.linear
         for constraint in encoding.bulk.proto.constraints
-        if len(constraint.linear.vars) and not len(constraint.enforcement_literal)
+        if constraint.has_linear() and not len(constraint.enforcement_literal)
     ]
     lengths = np.append(np.diff(start), [len(row.vars) for row in linear]).astype(np.int64)
     column = np.concatenate([np.arange(start[-1]), *(np.array(row.vars, np.int64) for row in linear)])

@@ -27,6 +27,9 @@ _log = logging.getLogger(__name__)
 _ROUND = 0.1
 #: Where an answer is known, those of CP-SAT's searches are left out that look for a first one.
 _IMPROVING: dict[str, Any] = {"num_violation_ls": 0, "use_feasibility_pump": False}
+#: A question is asked without the pump: what CP-SAT 9.15 makes of its points may not be feasible once it is translated
+#: back. CP-SAT notices, and says so on standard error, where nobody can use it.
+_ASKING: dict[str, Any] = {"use_feasibility_pump": False}
 #: Where the whole is not too large, one of two workers does nothing but raise the bound. The first of these gets far in
 #: a moment; the second, which looks for answers that have the bound until there is none, farther in a longer turn if it
 #: has the exact formula, and hardly depends on how good an answer it is told of. The other worker improves the answer:
@@ -206,7 +209,7 @@ class Whole:
             ceiling = min(self._proven + step, position.standing - 1)
             position.aim(self._proven, ceiling)
             question = budget.part(seconds)
-            outcome = solve(bulk, request, question, None, None, None, **_rounds(question))
+            outcome = solve(bulk, request, question, None, None, None, **(_rounds(question) | _ASKING))
             _count(question, budget)
             position.take(outcome)
             if outcome.status == "INFEASIBLE":
