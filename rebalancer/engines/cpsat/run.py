@@ -134,6 +134,7 @@ def _settings(request: Request, budget: Budget) -> dict[str, Any]:
             settings["max_time_in_seconds"] = left
     if request.gap > 0:
         settings["relative_gap_limit"] = request.gap
+        settings["absolute_gap_limit"] = 0.0  # by itself it takes whatever is within 0.0001
     return settings
 
 
