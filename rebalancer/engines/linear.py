@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -14,6 +17,8 @@ from rebalancer.problem.numbers import IntArray
 
 _log = logging.getLogger(__name__)
 
+#: How often to look whether somebody wants a solve to stop, in seconds.
+_GLANCE = 0.05
 #: Row, column and value of each entry.
 Matrix: TypeAlias = tuple[IntArray, IntArray, Floats]
 
@@ -66,11 +71,11 @@ def solve(
     program: Program,
     seconds: float = np.inf,
     iterations: int | None = None,
-    interrupter: Any = None,
+    stop: threading.Event | None = None,
     presolve: bool = False,
     dual: bool = False,
 ) -> Optimum | None:
-    """Return what GLOP finds, or has found so far; None where that is nothing.
+    """Return what GLOP finds, or has found so far when ``stop`` is set; None where that is nothing.
 
     ``dual`` has it use the dual simplex method, which is faster where there are many more columns than rows.
 
@@ -89,17 +94,18 @@ def solve(
     if iterations is not None:
         settings.iteration_limit = iterations
     try:
-        result = solver.solve(
-            _proto(program),
-            parameters_pb2.SOLVER_TYPE_GLOP,
-            parameters_pb2.SolverInitializerProto(),
-            settings,
-            model_parameters_pb2.ModelSolveParametersProto(),
-            None,
-            callback_pb2.CallbackRegistrationProto(),
-            None,
-            None if interrupter is None else interrupter.pybind_interrupter,
-        )
+        with _interrupted_by(stop) as interrupter:
+            result = solver.solve(
+                _proto(program),
+                parameters_pb2.SOLVER_TYPE_GLOP,
+                parameters_pb2.SolverInitializerProto(),
+                settings,
+                model_parameters_pb2.ModelSolveParametersProto(),
+                None,
+                callback_pb2.CallbackRegistrationProto(),
+                None,
+                interrupter,
+            )
     except RuntimeError as reason:  # whatever it stumbles over: no search depends on it
         _log.warning("a linear program was not solved: %s", reason)
         return None
@@ -110,6 +116,33 @@ def solve(
             known = prices.feasibility_status == feasible
             return Optimum(_dense(values, count), _dense(prices.reduced_costs, count) if known else None)
     return None
+
+
+@contextmanager
+def _interrupted_by(stop: threading.Event | None) -> Iterator[Any]:
+    """Yield what interrupts a solve once somebody wants it to stop."""
+    from ortools.util.python.solve_interrupter import SolveInterrupter
+
+    if stop is None:
+        yield None
+        return
+    interrupter, done = SolveInterrupter(), threading.Event()
+    if stop.is_set():
+        interrupter.interrupt()
+
+    def watch() -> None:
+        while not done.wait(_GLANCE):
+            if stop.is_set():
+                interrupter.interrupt()
+                return
+
+    thread = threading.Thread(target=watch, name="rebalancer-linear", daemon=True)
+    thread.start()
+    try:
+        yield interrupter.pybind_interrupter
+    finally:
+        done.set()
+        thread.join()
 
 
 def _proto(program: Program) -> Any:

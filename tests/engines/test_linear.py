@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,17 @@ def test_the_most_there_is() -> None:
 
 def test_where_nothing_fits_nothing_is_found() -> None:
     assert solve(program([1.0], [[1.0]], [-1.0])) is None
+
+
+def test_who_wants_it_to_stop_does_not_wait() -> None:
+    rng = np.random.default_rng(1)
+    knapsacks = program(list(-rng.random(60)), rng.random((30, 60)).tolist(), [1.0] * 30)
+    stop = threading.Event()
+    assert solve(knapsacks, stop=stop) is not None
+    assert not [thread for thread in threading.enumerate() if thread.name == "rebalancer-linear"]
+    stop.set()
+    stopped = solve(knapsacks, stop=stop)
+    assert stopped is None or not stopped.values.any(), "it has not begun"
 
 
 def test_entries_of_one_place_are_added_up() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from threading import Event
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from rebalancer.engines.linear import Program, solve, summed
 from rebalancer.engines.opened import Floats
 
 
-def best_prices(prices: Prices, seconds: float, interrupter: Any = None) -> tuple[Floats, Floats]:
+def best_prices(prices: Prices, seconds: float, stop: Event | None = None) -> tuple[Floats, Floats]:
     """Return the best prices and floors, by linear programming; the largest floors where there was no time.
 
     One variable for each price where there may be too much at the start (elsewhere the floor is best), for each
@@ -51,7 +51,7 @@ def best_prices(prices: Prices, seconds: float, interrupter: Any = None) -> tupl
     matrix = row_ids, columns, values / scale[columns]
     none = np.full(len(limits), -np.inf)
     program = Program(brings / scale, least, scale * most / money, none, limits / money, matrix, maximise=True)
-    optimum = solve(program, seconds, interrupter=interrupter)
+    optimum = solve(program, seconds, stop=stop)
     if optimum is None:
         return prices.top[prices.floor_of], prices.top
     found = optimum.values * money / scale

@@ -7,7 +7,6 @@ import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
 
 from rebalancer.engines.bounds.leaving import whole_bound
 from rebalancer.engines.bounds.prices import Prices
@@ -64,14 +63,12 @@ def bounding(incumbent: Incumbent) -> Iterator[None]:
 @contextmanager
 def _beside(incumbent: Incumbent, bounds: _Bounds, positions: list[int]) -> Iterator[None]:
     """Raise the bounds of some positions in a thread of its own."""
-    from ortools.util.python.solve_interrupter import SolveInterrupter
-
-    interrupter, over = SolveInterrupter(), threading.Event()
+    over = threading.Event()
 
     def work() -> None:
         try:
             for position in positions:
-                bound = bounds.priced(position, _SHARE * incumbent.budget.remaining, interrupter)
+                bound = bounds.priced(position, _SHARE * incumbent.budget.remaining, over)
                 if not over.is_set():  # nobody is told of anything once there is an answer
                     incumbent.raise_bound(position, bound)
         except Exception:  # an answer is worth more than a bound
@@ -83,7 +80,6 @@ def _beside(incumbent: Incumbent, bounds: _Bounds, positions: list[int]) -> Iter
         yield
     finally:
         over.set()
-        interrupter.interrupt()
         thread.join(_GRACE)
         if thread.is_alive():
             leave_behind(thread)
@@ -114,13 +110,13 @@ class _Bounds:
             self._terms[position] = Terms(self._model, objective, self._known)
         return self._terms[position]
 
-    def priced(self, position: int, seconds: float = math.inf, interrupter: Any = None) -> int:
+    def priced(self, position: int, seconds: float = math.inf, stop: threading.Event | None = None) -> int:
         """Return what prices prove; what a walk does where that is nothing."""
         terms = self.terms(position)
         if not terms.memberships:
             return self.walked(position)
         prices = Prices(self._model, terms, self._placed)
-        best = best_prices(prices, seconds, interrupter)
+        best = best_prices(prices, seconds, stop)
         return math.ceil(max(prices.value(*best), whole_bound(prices, *best)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,9 @@ class Relaxation:
     reduced: Floats
 
 
-def relax(model: Model, number: int, found: Found, iterations: int) -> Relaxation | None:
+def relax(
+    model: Model, number: int, found: Found, iterations: int, stop: threading.Event | None = None
+) -> Relaxation | None:
     """Return the relaxation of a position, the earlier ones at what an answer has; None where it is not solved.
 
     What is no linear row is left out: products, largest cells from above, what holds only if something else does.
@@ -56,7 +59,7 @@ def relax(model: Model, number: int, found: Found, iterations: int) -> Relaxatio
     program = _program(encoding, objective, found.integers[number])
     # GLOP's tolerances are absolute
     money = float(np.median(np.abs(program.cost[program.cost != 0]))) if program.cost.any() else 1.0
-    optimum = solve(program.times(1 / money), _AT_MOST, iterations, presolve=True, dual=True)
+    optimum = solve(program.times(1 / money), _AT_MOST, iterations, stop, presolve=True, dual=True)
     if optimum is None or optimum.reduced is None:
         return None
     reduced = np.full((len(literals.start) - 1, len(model.problem.containers) + 1), np.inf)

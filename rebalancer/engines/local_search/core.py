@@ -86,7 +86,7 @@ class Cores:
             if found is None or pairs > MOST_PAIRS or seconds > _SHARE * budget.remaining:
                 return None
             began = budget.seconds
-            relaxation = relax(self._model, position, found, _STEPS * pairs)
+            relaxation = relax(self._model, position, found, _STEPS * pairs, budget.stop)
             budget.spend(seconds)
             _log.debug("relaxation of position %d after %.1f s", position, budget.seconds - began)
             core = None if relaxation is None else Core(relaxation.value, relaxation.reduced.ravel())
