@@ -25,11 +25,11 @@ _log = logging.getLogger(__name__)
 
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
-#: Where an answer is known, those of CP-SAT's searches are left out that look for a first one.
-_IMPROVING: dict[str, Any] = {"num_violation_ls": 0, "use_feasibility_pump": False}
-#: A question is asked without the pump: what CP-SAT 9.15 makes of its points may not be feasible once it is translated
-#: back. CP-SAT notices, and says so on standard error, where nobody can use it.
+#: Where a bound is known, nothing starts from the pump: what CP-SAT 9.15 makes of its points may not be feasible once
+#: translated back. CP-SAT notices, and says so on standard error, where nobody can use it.
 _ASKING: dict[str, Any] = {"use_feasibility_pump": False}
+#: Where an answer is known, those of CP-SAT's searches are left out that look for a first one.
+_IMPROVING: dict[str, Any] = _ASKING | {"num_violation_ls": 0}
 #: Where the whole is not too large, one of two workers does nothing but raise the bound. The first of these gets far in
 #: a moment; the second, which looks for answers that have the bound until there is none, farther in a longer turn if it
 #: has the exact formula, and hardly depends on how good an answer it is told of. The other worker improves the answer:

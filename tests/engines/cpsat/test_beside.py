@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -34,6 +36,29 @@ def whole_of(model: Model, beside: Any, workers: int = 2) -> tuple[Incumbent, Wh
     helped = Improving(first, parts=False)
     helped.beside = beside
     return search, Whole(first, search.budget, first.bound, True, helped)
+
+
+@pytest.mark.parametrize(
+    ("answer", "raised", "patient", "ends"),
+    [
+        (970, 5.0, True, True),  # 30 of 100 closed, and the bound has stood still for 15 s
+        (990, 5.0, True, False),  # 10 of 100
+        (970, 15.0, True, False),  # it has risen lately
+        (920, 15.0, True, False),
+        (920, 15.0, False, True),  # 80 of 100
+        (970, np.inf, True, False),  # it has not begun to rise
+    ],
+)
+def test_a_turn_ends_where_a_better_answer_is_worth_a_new_one(
+    answer: int, raised: float, patient: bool, ends: bool
+) -> None:
+    """After 20 s, of a turn that was told of 1000 and has proven 900."""
+    search: Any = Whole.__new__(Whole)
+    search._improving, search._turn = SimpleNamespace(beside=print), SimpleNamespace(seconds=20.0, remaining=30.0)
+    search._position = SimpleNamespace(standing=answer, objective=SimpleNamespace(slack=lambda _: 0))
+    search._bends, search._stale, search._stalls, search._exactly, search._moved = False, False, 2, False, 0.0
+    search._value, search._known, search._low, search._raised, search._patient = 1000, 1000, 900, raised, patient
+    assert search._is_settled() == ends
 
 
 @pytest.mark.parametrize(("small", "alone"), [(0, True), (400, False)])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import product
 
 import numpy as np
 import pytest
 
-from rebalancer.engines.cpsat.relaxation import relax
+from rebalancer.engines.cpsat.candidates import all_candidates
+from rebalancer.engines.cpsat.encode import encode
+from rebalancer.engines.cpsat.relaxation import _rows, relax
 from rebalancer.engines.incumbent import Found
-from rebalancer.model import Model
+from rebalancer.model import CellValues, Model
 from tests.engines.worlds import crowded, rounded, stuck
 
 #: Linear programming is no exact arithmetic.
@@ -42,6 +45,23 @@ def test_no_answer_has_less_than_is_promised_of_its_placements(seed: int) -> Non
             continue  # penalties that the best answer does without were capped
         extra = relaxation.reduced[np.arange(4), assignment].max()
         assert relaxation.value + extra <= integers[0] * (1 + LOST) + error
+
+
+def test_reading_a_model_leaves_it_as_it_is() -> None:
+    """Of a protocol buffer, to look at a field may be to make it: each object would take what it likes, or nothing."""
+    model = rounded(4, 3, 1)
+    encoding = encode(model, all_candidates(model), CellValues(model.problem, model.problem.initial))
+    before = str(encoding.bulk.proto)
+    assert "exactly_one" in before
+    _rows(encoding)
+    assert str(encoding.bulk.proto) == before
+
+
+def test_who_wants_it_to_stop_gets_nothing() -> None:
+    model, stop = crowded(), threading.Event()
+    initial = model.problem.initial
+    stop.set()
+    assert relax(model, 0, Found(initial, model.evaluate(initial).integers, 1), 10_000, stop) is None
 
 
 def test_a_later_position_has_what_the_earlier_ones_leave() -> None:
