@@ -1,10 +1,11 @@
 """How far small fleets are proven, and when: CP-SAT alone and seeded by local search, beside HiGHS on a plain MIP.
 
-    python benchmarks/exact.py --data FOLDER [--sizes 50x5,200x10,500x20,1000x50,5000x100] [--kinds fleet,one,two]
+    python benchmarks/exact.py --data FOLDER [--sizes 50x5,200x10,500x20,1000x50,5000x100] [--kinds fleet,moves,one,two]
         [--seeds 1] [--at 10s,30s,60s] [--methods auto,cpsat,seeded,highs] [--seeding 5s] [--workers 2] [--write]
 
-Fleets of the kind ``fleet`` are those of `generate.py` in FOLDER. Those of the kinds ``one`` and ``two`` are plain
-(`fleet.plain`): one resource or two in balance, and each move costs the same.
+Fleets of the kinds ``fleet`` and ``moves`` are those of `generate.py` in FOLDER; for ``moves`` one resource is in
+balance, and each move costs the same. So it does in those of the kinds ``one`` and ``two``, which are plain
+(`fleet.plain`): one resource or two in balance.
 
 ``seeded`` searches for `--seeding` with local search and hands its answer to CP-SAT; that time counts. HiGHS cannot be
 watched, so it has a run for each of the times; the MIP is in `fleet_mip.py`. Where two methods prove different optima
@@ -34,7 +35,14 @@ if TYPE_CHECKING:
 RESULT = Path(__file__).parent / "results" / "exact.md"
 
 #: What the fleets of each kind are to reach.
-KINDS = {"fleet": Goals(), "one": Goals(("cpu",), True, 1), "two": Goals(("cpu", "mem"), True, 1)}
+KINDS = {
+    "fleet": Goals(),
+    "moves": Goals(("cpu",), True, 1),
+    "one": Goals(("cpu",), True, 1),
+    "two": Goals(("cpu", "mem"), True, 1),
+}
+#: Those with fleets that are drawn here.
+PLAIN = ("one", "two")
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ def fixable(instance: Instance) -> Instance:
 
 def draw(kind: str, objects: int, containers: int, seed: int, options: argparse.Namespace) -> Instance:
     """Return an instance of a kind."""
-    if kind != "fleet":
+    if kind in PLAIN:
         return plain(objects, containers, seed)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "instance.npz"

@@ -28,9 +28,10 @@ SEARCHERS = (LOCAL_SEARCH, "rebalancer.engines.neighbourhood.engine:improve")
 #: Up to this many pairs of object and container CP-SAT may close the gap of the whole problem …
 _CLOSABLE = 100_000
 #: … and from the first number on its hint is worth some seconds of the searchers; above the second it rarely closes the
-#: gap. Up to so many pairs the searchers get so many seconds, and at most this share of the time.
+#: gap. Up to so many pairs the searchers get so many seconds, and at most this share of the time: few, as local search
+#: goes on beside CP-SAT; fewer still where its linear relaxation takes longer than that.
 _SEEDED, _HARD = 400, 20_000
-_SEEDING = ((1_500, 4.0, 0.2), (5_000, 5.0, 0.2), (_HARD, 9.0, 0.2), (float("inf"), 120.0, 0.7))
+_SEEDING = ((5_000, 3.0, 0.2), (_HARD, 2.0, 0.2), (float("inf"), 120.0, 0.7))
 #: Many problems are closed from a hint of a moment: after the first share of those seconds CP-SAT has the second.
 _MOMENT, _GLANCE = 0.12, 0.3
 #: Up to this many pairs, some search tells whether containers are crowded, in this share of the time. Where they are,

@@ -26,7 +26,8 @@ _log = logging.getLogger(__name__)
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
 #: Where a bound is known, nothing starts from the pump: what CP-SAT 9.15 makes of its points may not be feasible once
-#: translated back. CP-SAT notices, and says so on standard error, where nobody can use it.
+#: translated back. CP-SAT notices, and says so on standard error, where nobody can use it; it still does so now and
+#: then of what comes from a relaxation.
 _ASKING: dict[str, Any] = {"use_feasibility_pump": False}
 #: Where an answer is known, those of CP-SAT's searches are left out that look for a first one.
 _IMPROVING: dict[str, Any] = _ASKING | {"num_violation_ls": 0}
