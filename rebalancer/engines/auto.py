@@ -29,7 +29,7 @@ SEARCHERS = (LOCAL_SEARCH, "rebalancer.engines.neighbourhood.engine:improve")
 _CLOSABLE = 100_000
 #: … and from the first number on its hint is worth some seconds of the searchers; above the second it rarely closes the
 #: gap. Up to so many pairs the searchers get so many seconds, and at most this share of the time: few, as local search
-#: goes on beside CP-SAT; fewer still where its linear relaxation takes longer than that.
+#: goes on beside CP-SAT. How many is measured (docs/design/cpsat.md).
 _SEEDED, _HARD = 400, 20_000
 _SEEDING = ((5_000, 3.0, 0.2), (_HARD, 2.0, 0.2), (float("inf"), 120.0, 0.7))
 #: Many problems are closed from a hint of a moment: after the first share of those seconds CP-SAT has the second.
