@@ -6,7 +6,6 @@ import time
 from rebalancer.engines.base import Progress, Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.progress import ProgressLog
-from rebalancer.engines.tidy import undo_idle_moves
 from tests.engines.worlds import attracted
 
 
@@ -63,20 +62,3 @@ def test_progress_only_gets_better() -> None:
         for number, bound in ((-5, None), (-5, -20), (-9, -20), (-9, -12), (-12, -12))
     ]
     assert seen[-1].gap == 0
-
-
-def test_idle_moves_are_undone() -> None:
-    model = attracted(12, 3)
-    initial = model.problem.initial
-    moved = initial.copy()
-    moved[0], moved[3] = initial[1], initial[1]
-    kept = undo_idle_moves(model, moved, Budget(10.0))
-    before, after = model.evaluate(moved), model.evaluate(kept)
-    assert after.feasible
-    assert after.integers <= before.integers
-    for task in (kept != initial).nonzero()[0].tolist():
-        back = kept.copy()
-        back[task] = initial[task]
-        score = model.evaluate(back)
-        assert not score.feasible or score.integers > after.integers
-    assert (undo_idle_moves(model, initial, Budget(0.0)) == initial).all()

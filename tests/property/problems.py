@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -169,13 +170,20 @@ def _assignments(objects: int, containers: int) -> list[np.ndarray]:
     return [np.array(choice, np.int32) for choice in choices]
 
 
-def optimum(model: Model) -> tuple[int, ...] | None:
-    """The best objective of all assignments that hold the hard cells; None where none does."""
-    best = None
+def every_feasible(model: Model) -> Iterator[CellValues]:
+    """All assignments that hold the hard cells, which are all that is evaluated of them so far."""
     for assignment in every_assignment(model.problem):
         values = CellValues(model.problem, assignment)
         if all(holds(values, hard) for hard in model.hard):
-            cells = (evaluate_cells(values, position.objective) for position in model.tuple_positions)
-            integers = tuple(int(value.integers.at([0], [0])[0]) for value in cells)
-            best = integers if best is None else min(best, integers)
-    return best
+            yield values
+
+
+def integers_at(model: Model, values: CellValues) -> tuple[int, ...]:
+    """The objective at an assignment, position by position."""
+    cells = (evaluate_cells(values, position.objective) for position in model.tuple_positions)
+    return tuple(int(value.integers.at([0], [0])[0]) for value in cells)
+
+
+def optimum(model: Model) -> tuple[int, ...] | None:
+    """The best objective of all assignments that hold the hard cells; None where none does."""
+    return min((integers_at(model, values) for values in every_feasible(model)), default=None)

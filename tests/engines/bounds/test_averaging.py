@@ -14,7 +14,7 @@ from rebalancer.engines.bounds import lower_bounds
 from rebalancer.engines.cpsat.candidates import every_pair, pruned
 from rebalancer.engines.cpsat.totals import averaging_bound
 from rebalancer.model import CellValues, Model, ModelBuilder, Param, Reduce, assemble, evaluate_cells
-from tests.property.problems import every_assignment, models, worlds
+from tests.property.problems import every_assignment, every_feasible, models, worlds
 
 FACTORS = st.sampled_from([1, 2, 3, -1, -2])
 
@@ -63,11 +63,11 @@ def test_sums_in_random_models_never_cost_less(model: Model) -> None:
     literals = pruned(model, every_pair(model))
     if (literals.per_object == 0).any():
         return
-    feasible = [choice for choice in every_assignment(model.problem) if model.evaluate(choice).feasible]
+    feasible = list(every_feasible(model))
     for cells in model.graph:
         bound = averaging_bound(model, literals, cells) if isinstance(cells, Reduce) else None
         if bound is not None and feasible:
-            reached = (evaluate_cells(CellValues(model.problem, choice), cells).integers for choice in feasible)
+            reached = (evaluate_cells(values, cells).integers for values in feasible)
             assert bound <= min(int(grid.dense()[0, 0]) for grid in reached)
 
 

@@ -19,14 +19,13 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.bounds import bounding, lower_bounds, raising
 from rebalancer.engines.bounds.leaving import Excess, least_costs
 from rebalancer.engines.incumbent import Incumbent
-from rebalancer.model import CellValues, Model, evaluate_cells
-from rebalancer.model.model import holds
+from rebalancer.model import Model
 from rebalancer.scenario.importers.google_machine_reassignment import convert
 from rebalancer.specs.compiler import compile_model
 from rebalancer.specs.entries import Constraint, Goal, Policy, check_entries
 from tests.engines.worlds import crowded
 from tests.property.catalogue import specs
-from tests.property.problems import every_assignment, models, worlds
+from tests.property.problems import every_feasible, integers_at, models, worlds
 
 #: What makes objects leave, and what makes them stay.
 BENT = ("balance", "capacity", "group_count", "skew", "util_increase_cost", "drain_capacity")
@@ -51,11 +50,9 @@ def tugs_of_war(draw: st.DrawFn) -> Model:
 def check(model: Model) -> None:
     """No assignment that holds the hard cells is below a bound, at any tuple position."""
     bounds = lower_bounds(model)
-    for assignment in every_assignment(model.problem):
-        values = CellValues(model.problem, assignment)
-        if all(holds(values, hard) for hard in model.hard):
-            for bound, position in zip(bounds, model.tuple_positions, strict=True):
-                assert bound <= int(evaluate_cells(values, position.objective).integers.at([0], [0])[0])
+    for values in every_feasible(model):
+        for bound, reached in zip(bounds, integers_at(model, values), strict=True):
+            assert bound <= reached
 
 
 @settings(max_examples=300)

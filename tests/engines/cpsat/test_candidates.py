@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.model import Model
-from tests.property.problems import every_assignment, models
+from tests.property.problems import every_feasible, models
 
 
 @settings(max_examples=80)
@@ -14,6 +14,5 @@ from tests.property.problems import every_assignment, models
 def test_every_feasible_assignment_is_left(model: Model) -> None:
     literals = all_candidates(model)
     left = set(zip(literals.object.tolist(), literals.container.tolist(), strict=True))
-    for assignment in every_assignment(model.problem):
-        if model.evaluate(assignment).feasible:
-            assert left.issuperset(enumerate(assignment.tolist()))
+    for values in every_feasible(model):
+        assert left.issuperset(enumerate(values.assignment.tolist()))

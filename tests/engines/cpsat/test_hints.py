@@ -10,7 +10,7 @@ from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.engines.cpsat.encode import encode
 from rebalancer.engines.cpsat.run import solve
 from rebalancer.model import Cells, CellValues, Function, Gathering, Map, Model, Product, Ratio, Reduce
-from tests.property.problems import every_assignment, models
+from tests.property.problems import every_feasible, models
 
 
 def _is_ordered(cells: Cells) -> bool:
@@ -24,7 +24,7 @@ def _is_ordered(cells: Cells) -> bool:
 @given(models(objects=3, containers=3))
 def test_what_is_hinted_is_a_solution_of_the_same_worth(model: Model) -> None:
     literals = all_candidates(model)
-    feasible = [choice for choice in every_assignment(model.problem) if model.evaluate(choice).feasible]
+    feasible = [values.assignment for values in every_feasible(model)]
     if not feasible:
         return
     first, last = feasible[0], feasible[-1]

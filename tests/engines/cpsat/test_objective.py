@@ -17,7 +17,7 @@ from rebalancer.engines.cpsat.engine import CpsatEngine
 from rebalancer.engines.cpsat.objective import ExactObjective
 from rebalancer.model import CellValues, Model
 from tests.engines.worlds import rounded
-from tests.property.problems import every_assignment, models
+from tests.property.problems import every_feasible, models
 
 
 def encoded(model: Model) -> tuple[Encoding, ExactObjective]:
@@ -87,8 +87,7 @@ def test_any_specs_minimised_by_their_exact_formula(model: Model) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(position, "_SMALL", 0)
         answer = CpsatEngine().solve(model, Request(time_limit=60, workers=1))
-    scores = [model.evaluate(assignment) for assignment in every_assignment(model.problem)]
-    feasible = [float(score.objective[0]) for score in scores if score.feasible]
+    feasible = [float(model.objective(values.assignment)[0]) for values in every_feasible(model)]
     assert (answer.assignment is None) == (not feasible)
     if answer.assignment is None:
         return

@@ -1,0 +1,62 @@
+"""Moves that bring nothing are undone, and nothing else is."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rebalancer import AssignmentAffinitiesSpec, AvoidAssignmentsSpec, Rebalancer
+from rebalancer.engines import tidy
+from rebalancer.engines.budget import Budget
+from rebalancer.engines.tidy import undo_idle_moves
+from rebalancer.model import Model
+from tests.engines.worlds import attracted
+from tests.property.problems import every_feasible, models
+
+
+def test_idle_moves_are_undone() -> None:
+    model = attracted(12, 3)
+    initial = model.problem.initial
+    moved = initial.copy()
+    moved[0], moved[3] = initial[1], initial[1]
+    kept = undo_idle_moves(model, moved, Budget(10.0))
+    before, after = model.evaluate(moved), model.evaluate(kept)
+    assert after.feasible
+    assert after.integers <= before.integers
+    for task in (kept != initial).nonzero()[0].tolist():
+        back = kept.copy()
+        back[task] = initial[task]
+        score = model.evaluate(back)
+        assert not score.feasible or score.integers > after.integers
+    assert (undo_idle_moves(model, initial, Budget(0.0)) == initial).all()
+
+
+def test_what_one_return_gains_another_does_not_spend() -> None:
+    """Returning t2 gains five, t1 then costs three, and t0 must not return: two of the five would be left."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0", "t1", "t2"], "h1": []})
+    solver.add_constraint(
+        AvoidAssignmentsSpec(scope="host", assignments=[{"object": "t0", "scope_items": ["h0"]}]), policy="HARD"
+    )
+    liked = [("t0", "h1", 1), ("t1", "h1", 3), ("t2", "h0", 5)]
+    affinities = [{"object_name": task, "scope_item_name": host, "affinity": much} for task, host, much in liked]
+    solver.add_goal(AssignmentAffinitiesSpec(scope="host", affinities=affinities))
+    kept = undo_idle_moves(solver.model, np.array([1, 1, 1], np.int32), Budget(10.0))
+    assert kept.tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("together", [1, 100])
+@settings(max_examples=25)
+@given(model=models(objects=4, containers=3), data=st.data())
+def test_an_answer_stays_feasible_and_gets_no_worse(together: int, model: Model, data: st.DataObject) -> None:
+    feasible = [values.assignment for values in every_feasible(model)]
+    if not feasible:
+        return
+    moved = data.draw(st.sampled_from(feasible))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tidy, "_TOGETHER", together)
+        kept = undo_idle_moves(model, moved, Budget(60.0))
+    after = model.evaluate(kept)
+    assert after.feasible
+    assert after.integers <= model.evaluate(moved).integers
+    assert ((kept == moved) | (kept == model.problem.initial)).all()
