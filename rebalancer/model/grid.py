@@ -227,10 +227,8 @@ def _repeated(grid: Grid, groups: int, items: int) -> Grid:
     """Return the grid seen as one of the given shape."""
     if (grid.groups, grid.items) == (groups, items):
         return grid
-    whole = grid.dense()
-    if grid.items == 1:
-        return Grid(groups, items, whole)  # shape (1 or groups, 1): one column for all items
-    return Grid(groups, items, whole)
+    plain = grid.column is None and not len(grid.keys)  # then its table repeats by itself
+    return Grid(groups, items, grid.table if plain else grid.dense())
 
 
 def _common_columns(grids: list[Grid], items: int) -> tuple[NDArray[np.int64] | None, int]:
