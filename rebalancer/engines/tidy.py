@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.neighbourhood.choice import Choice
-from rebalancer.engines.neighbourhood.slices import TooWide
+from rebalancer.engines.neighbourhood.slices import Slice, TooWide
 from rebalancer.engines.neighbourhood.state import State, local_score
 from rebalancer.model import Model
 
@@ -26,7 +27,7 @@ _TOGETHER = 100
 def undo_idle_moves(model: Model, assignment: NDArray[np.int32], budget: Budget) -> NDArray[np.int32]:
     """Return moved objects to where they started wherever that keeps the answer feasible and costs nothing.
 
-    Some hundreds of them together first, then quarters of what is left, so that few checks suffice where most moves
+    A hundred of them together first, then quarters of what is left, so that few checks suffice where most moves
     bring nothing, and little more than one for each where most matter.
     Where even looking at the model takes longer than there is time for, nothing is undone.
     """
@@ -35,40 +36,56 @@ def undo_idle_moves(model: Model, assignment: NDArray[np.int32], budget: Budget)
     moved = np.flatnonzero(assignment != initial)
     if not len(moved) or (len(assignment) * _PER_OBJECT > seconds and not budget.deterministic):
         return assignment
-    deadline, overtime = time.monotonic() + seconds, time.monotonic() + _OVERTIME
-    checks = _checks(budget)
-
-    def goes_on() -> bool:
-        now = time.monotonic()
-        late = now > deadline and not budget.deterministic
-        return checks > 0 and not (late or (budget.stop.is_set() and now > overtime))
-
-    state = State(model, assignment)
+    state, turns = State(model, assignment), _turns(budget, seconds)
     pending = [moved[first : first + _TOGETHER] for first in range(0, len(moved), _TOGETHER)]
-    while pending and goes_on():
+    for _ in turns:
+        if not pending:
+            break
         some = pending.pop()
         choice = Choice.of(state.assignment, some, initial[some].astype(np.int64))
         try:
             part = state.slice(choice)
         except TooWide:
             pending += _quarters(some)
-            checks -= 1
             continue
-        here, home, integers = choice.local(state.assignment), choice.local(initial), state.integers
-        tried = [np.arange(len(some))]
-        while tried and goes_on():
-            rows = tried.pop()
-            local = here.copy()
-            local[rows] = home[rows]
-            score = local_score(part, local)
-            checks -= 1
-            if score is not None and score <= integers:
-                here, integers = local, score
-            else:
-                tried += _quarters(rows)
-        if (here != choice.local(state.assignment)).any():
-            state.move(part, here)
+        here = choice.local(state.assignment)
+        tidied = _returned(part, here, choice.local(initial), state.integers, turns)
+        if (tidied != here).any():
+            state.move(part, tidied)
     return state.assignment
+
+
+def _returned(
+    part: Slice, here: NDArray[np.int32], home: NDArray[np.int32], integers: tuple[int, ...], turns: Iterator[None]
+) -> NDArray[np.int32]:
+    """Return where the objects of a slice are once those are home that cost nothing there.
+
+    ``integers`` is what the answer is worth with all of them ``here``.
+    """
+    pending = [np.arange(len(here))]
+    for _ in turns:
+        if not pending:
+            break
+        some = pending.pop()
+        local = here.copy()
+        local[some] = home[some]
+        score = local_score(part, local)
+        if score is not None and score <= integers:
+            here, integers = local, score
+        else:
+            pending += _quarters(some)
+    return here
+
+
+def _turns(budget: Budget, seconds: float) -> Iterator[None]:
+    """Yield as often as something may be checked."""
+    deadline, overtime = time.monotonic() + seconds, time.monotonic() + _OVERTIME
+    for _ in range(_checks(budget)):
+        now = time.monotonic()
+        late = now > deadline and not budget.deterministic
+        if late or (budget.stop.is_set() and now > overtime):
+            return
+        yield
 
 
 def _quarters(some: NDArray[np.int64]) -> list[NDArray[np.int64]]:
