@@ -7,6 +7,7 @@ side until the limit.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 
@@ -34,6 +35,8 @@ _SEEDED, _HARD = 400, 20_000
 _SEEDING = ((5_000, 3.0, 0.2), (_HARD, 2.0, 0.2), (float("inf"), 120.0, 0.7))
 #: Many problems are closed from a hint of a moment: after the first share of those seconds CP-SAT has the second.
 _MOMENT, _GLANCE = 0.12, 0.3
+#: The searchers' seconds end where this share of them has brought nothing.
+_IDLE = 0.35
 #: Up to this many pairs, some search tells whether containers are crowded, in this share of the time. Where they are,
 #: or pairs are more, and more than this share of an objective is still open, nobody closes the gap, and local searches
 #: side by side find more than one beside another engine; that one comes back for the end.
@@ -84,7 +87,7 @@ class AutoEngine:
                 search(incumbent.budget.part(_MOMENT * seconds))
                 if cpsat.proves(incumbent, incumbent.budget.part(_GLANCE * seconds)):
                     return finish(incumbent, cpsat.name)
-                search(incumbent.budget.part((1 - _MOMENT) * seconds))
+                search(incumbent.budget.part((1 - _MOMENT) * seconds, _idle(incumbent, _IDLE * seconds)))
                 return cpsat.conclude(incumbent, search)
             return cpsat.conclude(incumbent)
         if not incumbent.budget.stop.is_set():  # or whoever waits for the answer waits for searchers to begin
@@ -132,6 +135,21 @@ def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> boo
 
     side_by_side((sound,), incumbent, budget, request)
     return any(found)
+
+
+def _idle(incumbent: Incumbent, seconds: float) -> Callable[[], bool] | None:
+    """Return what tells whether the answer has been the same for so many seconds; None where no clock may decide."""
+    if incumbent.budget.deterministic:
+        return None
+    version, since = incumbent.version, incumbent.budget.seconds
+
+    def idle() -> bool:
+        nonlocal version, since
+        if version != incumbent.version:
+            version, since = incumbent.version, incumbent.budget.seconds
+        return incumbent.budget.seconds - since > seconds
+
+    return idle
 
 
 def _alike(budget: Budget, request: Request) -> tuple[Searcher, ...]:

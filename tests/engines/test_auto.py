@@ -9,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rebalancer.engines import auto, together
@@ -17,11 +18,36 @@ from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.run import InvalidModel
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.forms import TooLargeForMoves
-from rebalancer.engines.neighbourhood.engine import improve
 from rebalancer.model import Model
 from tests.engines.worlds import crowded, stuck
 
 ROOT = Path(__file__).parents[2]
+
+
+def moves_one(model: Model, incumbent: Incumbent) -> bool:
+    """Offer a better answer that is one move away; return whether there is any."""
+    initial, tasks = model.problem.initial, np.arange(len(model.problem.objects))
+    hosts = range(len(model.problem.containers))
+    moves = (np.where(tasks == task, host, initial) for task in tasks.tolist() for host in hosts)
+    return any(incumbent.offer(place.astype(np.int32)) for place in moves)
+
+
+def test_searchers_are_idle_once_the_answer_stays_the_same() -> None:
+    model = crowded(40, 4)
+    incumbent = Incumbent.of(model, Request(time_limit=600))
+    idle = auto._idle(incumbent, 60)
+    assert idle is not None
+    assert not idle()
+    incumbent.budget.began -= 61  # a minute later
+    assert idle()
+    assert moves_one(model, incumbent)
+    assert not idle()
+    incumbent.budget.began -= 61
+    assert idle()
+
+
+def test_no_clock_ends_searchers_where_runs_have_to_be_the_same() -> None:
+    assert auto._idle(Incumbent.of(crowded(40, 4), Request(time_limit=60, deterministic=True)), 1.0) is None
 
 
 def names(budget: Budget) -> list[str]:
@@ -174,7 +200,7 @@ def refuses(*_: object, **__: object) -> None:
 
 
 def goes_on(model: Model, incumbent: Incumbent, budget: Budget, request: Request) -> None:
-    improve(model, incumbent, budget.part(0.5), request)
+    assert moves_one(model, incumbent)
     incumbent.budget.reach()
 
 
