@@ -35,8 +35,9 @@ _SEEDED, _HARD = 400, 20_000
 _SEEDING = ((5_000, 3.0, 0.2), (_HARD, 2.0, 0.2), (float("inf"), 120.0, 0.7))
 #: Many problems are closed from a hint of a moment: after the first share of those seconds CP-SAT has the second.
 _MOMENT, _GLANCE = 0.12, 0.3
-#: The searchers' seconds end where this share of them has brought nothing.
-_IDLE = 0.35
+#: The searchers' seconds end where this share of them, and so many walks, have brought nothing: a walk brings something
+#: at its end, if at all, and may take most of the time.
+_IDLE, _WALKS = 0.35, 2
 #: Up to this many pairs, some search tells whether containers are crowded, in this share of the time. Where they are,
 #: or pairs are more, and more than this share of an objective is still open, nobody closes the gap, and local searches
 #: side by side find more than one beside another engine; that one comes back for the end.
@@ -138,16 +139,16 @@ def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> boo
 
 
 def _idle(incumbent: Incumbent, seconds: float) -> Callable[[], bool] | None:
-    """Return what tells whether the answer has been the same for so many seconds; None where no clock may decide."""
+    """Return what tells whether the answer has long been the same; None where no clock may decide."""
     if incumbent.budget.deterministic:
         return None
-    version, since = incumbent.version, incumbent.budget.seconds
+    version, since, walks = incumbent.version, incumbent.budget.seconds, incumbent.walks
 
     def idle() -> bool:
-        nonlocal version, since
+        nonlocal version, since, walks
         if version != incumbent.version:
-            version, since = incumbent.version, incumbent.budget.seconds
-        return incumbent.budget.seconds - since > seconds
+            version, since, walks = incumbent.version, incumbent.budget.seconds, incumbent.walks
+        return incumbent.walks - walks >= _WALKS and incumbent.budget.seconds - since > seconds
 
     return idle
 

@@ -53,6 +53,8 @@ class Incumbent:
     ----------
     position : int
         Tuple position that is being worked on; set by whoever conducts the search.
+    walks : int
+        How many walks of local search have ended, about: two that end at the same moment may count once.
     bounds : list of (int or None)
         Proven lower bound by tuple position, given the earlier positions' values; None where unknown. Holds for the
         exact formula, as `Answer.bounds` does.
@@ -63,7 +65,7 @@ class Incumbent:
         self.request = request
         self.budget = budget
         self.news = news
-        self.position = 0
+        self.position = self.walks = 0
         self.bounds: list[int | None] = [None] * model.positions
         self._target = request.good_enough(model)
         self._lock = threading.Lock()

@@ -39,10 +39,13 @@ def test_searchers_are_idle_once_the_answer_stays_the_same() -> None:
     assert idle is not None
     assert not idle()
     incumbent.budget.began -= 61  # a minute later
+    assert not idle()
+    incumbent.walks += 2
     assert idle()
     assert moves_one(model, incumbent)
     assert not idle()
     incumbent.budget.began -= 61
+    incumbent.walks += 2
     assert idle()
 
 

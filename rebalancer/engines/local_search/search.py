@@ -121,6 +121,7 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         searcher.together(budget)
         searcher.vacate(budget)
         searcher.hand_over()
+        searcher.incumbent.walks += 1
 
 
 def _trade(searcher: Searcher, trades: Trades, budget: Budget, walked: float) -> None:
