@@ -35,12 +35,8 @@ if TYPE_CHECKING:
 RESULT = Path(__file__).parent / "results" / "exact.md"
 
 #: What the fleets of each kind are to reach.
-KINDS = {
-    "fleet": Goals(),
-    "moves": Goals(("cpu",), True, 1),
-    "one": Goals(("cpu",), True, 1),
-    "two": Goals(("cpu", "mem"), True, 1),
-}
+_ONE = Goals(("cpu",), True, 1)
+KINDS = {"fleet": Goals(), "moves": _ONE, "one": _ONE, "two": Goals(("cpu", "mem"), True, 1)}
 #: Those with fleets that are drawn here.
 PLAIN = ("one", "two")
 

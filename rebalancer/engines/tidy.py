@@ -36,7 +36,8 @@ def undo_idle_moves(model: Model, assignment: NDArray[np.int32], budget: Budget)
     moved = np.flatnonzero(assignment != initial)
     if not len(moved) or (len(assignment) * _PER_OBJECT > seconds and not budget.deterministic):
         return assignment
-    state, turns = State(model, assignment), _turns(budget, seconds)
+    turns = _turns(budget, seconds, time.monotonic())
+    state = State(model, assignment)
     pending = [moved[first : first + _TOGETHER] for first in range(0, len(moved), _TOGETHER)]
     for _ in turns:
         if not pending:
@@ -77,9 +78,9 @@ def _returned(
     return here
 
 
-def _turns(budget: Budget, seconds: float) -> Iterator[None]:
-    """Yield as often as something may be checked."""
-    deadline, overtime = time.monotonic() + seconds, time.monotonic() + _OVERTIME
+def _turns(budget: Budget, seconds: float, began: float) -> Iterator[None]:
+    """Yield as often as something may be checked, for so many seconds from when tidying began."""
+    deadline, overtime = began + seconds, began + _OVERTIME
     for _ in range(_checks(budget)):
         now = time.monotonic()
         late = now > deadline and not budget.deterministic

@@ -12,7 +12,8 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from rebalancer.model import CellValues, Model, evaluate_cells
+from rebalancer.engines.neighbourhood.state import integers_of
+from rebalancer.model import CellValues, Model
 from rebalancer.model.model import holds
 from rebalancer.problem import Problem, ProblemBuilder
 from rebalancer.specs import registry
@@ -178,12 +179,6 @@ def every_feasible(model: Model) -> Iterator[CellValues]:
             yield values
 
 
-def integers_at(model: Model, values: CellValues) -> tuple[int, ...]:
-    """The objective at an assignment, position by position."""
-    cells = (evaluate_cells(values, position.objective) for position in model.tuple_positions)
-    return tuple(int(value.integers.at([0], [0])[0]) for value in cells)
-
-
 def optimum(model: Model) -> tuple[int, ...] | None:
     """The best objective of all assignments that hold the hard cells; None where none does."""
-    return min((integers_at(model, values) for values in every_feasible(model)), default=None)
+    return min((integers_of(model, values) for values in every_feasible(model)), default=None)

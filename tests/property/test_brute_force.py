@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from rebalancer.engines.base import Request, Status
 from rebalancer.engines.cpsat.engine import CpsatEngine
+from rebalancer.engines.neighbourhood.state import integers_of
 from rebalancer.model import Model
 from rebalancer.specs import registry
-from tests.property.problems import every_feasible, integers_at, models, models_with, optimum
+from tests.property.problems import every_feasible, models, models_with, optimum
 
 
 @settings(max_examples=100)
@@ -64,5 +65,5 @@ def test_the_answer_is_never_worse_than_a_feasible_start_and_moves_as_little_as_
     initial = model.problem.initial
     score, start = model.evaluate(answer.assignment), model.evaluate(initial)
     assert not start.feasible or score.integers <= start.integers
-    equal = [values for values in every_feasible(model) if integers_at(model, values) == score.integers]
+    equal = [values for values in every_feasible(model) if integers_of(model, values) == score.integers]
     assert (answer.assignment != initial).sum() == min((values.assignment != initial).sum() for values in equal)

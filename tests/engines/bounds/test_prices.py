@@ -19,13 +19,14 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.bounds import bounding, lower_bounds, raising
 from rebalancer.engines.bounds.leaving import Excess, least_costs
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.neighbourhood.state import integers_of
 from rebalancer.model import Model
 from rebalancer.scenario.importers.google_machine_reassignment import convert
 from rebalancer.specs.compiler import compile_model
 from rebalancer.specs.entries import Constraint, Goal, Policy, check_entries
 from tests.engines.worlds import crowded
 from tests.property.catalogue import specs
-from tests.property.problems import every_feasible, integers_at, models, worlds
+from tests.property.problems import every_feasible, models, worlds
 
 #: What makes objects leave, and what makes them stay.
 BENT = ("balance", "capacity", "group_count", "skew", "util_increase_cost", "drain_capacity")
@@ -51,7 +52,7 @@ def check(model: Model) -> None:
     """No assignment that holds the hard cells is below a bound, at any tuple position."""
     bounds = lower_bounds(model)
     for values in every_feasible(model):
-        for bound, reached in zip(bounds, integers_at(model, values), strict=True):
+        for bound, reached in zip(bounds, integers_of(model, values), strict=True):
             assert bound <= reached
 
 
