@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rebalancer.problem import InputError, unknown_name
 from rebalancer.settings import Settings
-from rebalancer.solution import Solution, tables
+from rebalancer.solution import Solution
 
 if TYPE_CHECKING:
     from rebalancer.engines.base import Answer, Engine, Progress, Request
@@ -181,12 +181,13 @@ def judge(model: Model, answer: Answer, request: Request, engine: str) -> Soluti
         if answer.status is Status.OPTIMAL and not proven:
             log.info("%s calls the answer OPTIMAL, its bounds do not prove it", answer.engine or engine)
     return Solution(
-        **tables(model, initial, final, bounds, gaps),
         worsened=tuple(final.worsened),
         _model=model,
         _initial=initial,
         _final=final,
         _assignment=placed,
+        _bounds=bounds,
+        _gaps=gaps,
         _plan_options=None,
         status=status,
         engine=answer.engine or engine,

@@ -1,10 +1,15 @@
-"""What solving and evaluating return: tables of goals, constraints and objective, and the moves."""
+"""What solving and evaluating return: tables of goals, constraints and objective, and the moves.
+
+The functions below the classes give the same as plain columns: most of what the command takes for a small scenario
+would be importing pandas.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +22,9 @@ if TYPE_CHECKING:
     from rebalancer.model import Model, Score
     from rebalancer.scenario.plan_section import PlanOptions
 
+#: A table: the name of each column, and its values.
+Columns = Mapping[str, list[str] | NDArray[Any]]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
@@ -24,31 +32,44 @@ class Evaluation:
 
     Parameters
     ----------
-    goals : DataFrame
-        One row per goal in order: name, spec, weight, tuple_pos, initial, final. Values are unweighted.
-    constraints : DataFrame
-        One row per constraint in order: name, spec, policy, initial_violation, final_violation; violations are summed
-        over the components. The implicit ``placed`` is the last row where some object starts unplaced, and no row
-        otherwise.
-    objective : DataFrame
-        One row per tuple position: tuple_pos, initial, final, bound, gap. The weighted sums, with what broken
-        constraints add. An evaluation proves nothing: bound and gap are NaN.
     worsened : tuple of str
         Constraints of which the assignment breaks what has to hold: no solution would do that.
     """
 
-    goals: pd.DataFrame
-    constraints: pd.DataFrame
-    objective: pd.DataFrame
     worsened: tuple[str, ...]
     _model: Model = field(repr=False)
     _initial: Score = field(repr=False)
     _final: Score = field(repr=False)
     _assignment: NDArray[np.int32] = field(repr=False)
+    #: By tuple position; NaN where unknown.
+    _bounds: NDArray[np.float64] = field(repr=False)
+    _gaps: NDArray[np.float64] = field(repr=False)
     _plan_options: PlanOptions | None = field(default=None, repr=False, kw_only=True)
 
     def __repr__(self) -> str:
-        return f"Evaluation(objective={self.objective['final'].tolist()}, broken={list(self.broken)})"
+        return f"Evaluation(objective={_values(self._final.objective)}, broken={list(self.broken)})"
+
+    @cached_property
+    def goals(self) -> pd.DataFrame:
+        """One row per goal in order: name, spec, weight, tuple_pos, initial, final. Values are unweighted."""
+        return _frame(goals(self))
+
+    @cached_property
+    def constraints(self) -> pd.DataFrame:
+        """One row per constraint in order: name, spec, policy, initial_violation, final_violation.
+
+        Violations are summed over the components. The implicit ``placed`` is the last row where some object starts
+        unplaced, and no row otherwise.
+        """
+        return _frame(constraints(self))
+
+    @cached_property
+    def objective(self) -> pd.DataFrame:
+        """One row per tuple position: tuple_pos, initial, final, bound, gap.
+
+        The weighted sums, with what broken constraints add. An evaluation proves nothing: bound and gap are NaN.
+        """
+        return _frame(objective(self))
 
     @property
     def assignment(self) -> pd.Series[Any]:
@@ -68,16 +89,7 @@ class Evaluation:
     @property
     def broken_components(self) -> pd.DataFrame:
         """How many components of each constraint are broken, row by row as in `constraints`: name, initial, final."""
-        import pandas as pd
-
-        rows = reported_constraints(self._model)
-        return pd.DataFrame(
-            {
-                "name": [self._model.constraints[row].name for row in rows],
-                "initial": np.asarray(self._initial.broken_components)[rows],
-                "final": np.asarray(self._final.broken_components)[rows],
-            }
-        )
+        return _frame(broken_components(self))
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -108,20 +120,18 @@ class Evaluation:
         KeyError
             There is no constraint of that name.
         """
-        import pandas as pd
-
         names = [self._model.constraints[row].name for row in reported_constraints(self._model)]
         if name not in names:
             raise KeyError(f"no constraint is called '{name}'; there is {', '.join(map(repr, names)) or 'none'}")
         columns = self._model.cells(name, self._assignment)
-        return pd.DataFrame({column: columns[column] for column in ("item", "group", "amount", "limit", "violation")})
+        return _frame({column: columns[column] for column in ("item", "group", "amount", "limit", "violation")})
 
     def to_json(self) -> dict[str, Any]:
         """Return the tables as plain lists and numbers, ready for ``json.dumps``; unknown numbers are None."""
         return {
-            "objective": records(self.objective),
-            "goals": records(self.goals),
-            "constraints": records(self.constraints),
+            "objective": records(objective(self)),
+            "goals": records(goals(self)),
+            "constraints": records(constraints(self)),
         }
 
 
@@ -152,7 +162,7 @@ class Solution(Evaluation):
     reason: str | None = None
 
     def __repr__(self) -> str:
-        worth = f"objective={self.objective['final'].tolist()}, broken={list(self.broken)}"
+        worth = f"objective={_values(self._final.objective)}, broken={list(self.broken)}"
         moved = int((self._assignment != self._model.problem.initial).sum())
         return f"Solution({self.status.value}, {worth}, {moved} moved, {self.seconds:.1f} s, {self.engine})"
 
@@ -164,8 +174,6 @@ class Solution(Evaluation):
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain lists and numbers, ready for ``json.dumps``; unknown numbers are None."""
         objects, containers = (column.tolist() for column in assigned(self).values())
-        moves = moved(self)
-        rows = zip(*(column.tolist() for column in moves.values()), strict=True)
         return {
             "status": self.status.value,
             "engine": self.engine,
@@ -173,7 +181,7 @@ class Solution(Evaluation):
             "seed": self.seed,
             "reason": self.reason,
             **super().to_json(),
-            "moves": [dict(zip(moves, row, strict=True)) for row in rows],
+            "moves": records(moved(self)),
             "assignment": dict(zip(objects, containers, strict=True)),
         }
 
@@ -203,62 +211,70 @@ def reported_constraints(model: Model) -> list[int]:
     return [row for row, constraint in enumerate(model.constraints) if shown or not constraint.implicit]
 
 
-def tables(
-    model: Model, initial: Score, final: Score, bounds: NDArray[np.float64], gaps: NDArray[np.float64]
-) -> dict[str, pd.DataFrame]:
-    """Return the tables ``goals``, ``constraints`` and ``objective`` of two scored assignments.
+def goals(evaluation: Evaluation) -> Columns:
+    """Return the columns of `Evaluation.goals`."""
+    entries = evaluation._model.goals
+    return {
+        "name": [goal.name for goal in entries],
+        "spec": [goal.spec_key for goal in entries],
+        "weight": np.array([float(goal.weight) for goal in entries], np.float64),
+        "tuple_pos": np.array([goal.tuple_pos for goal in entries], np.int64),
+        "initial": np.asarray(evaluation._initial.goals, np.float64),
+        "final": np.asarray(evaluation._final.goals, np.float64),
+    }
 
-    Parameters
-    ----------
-    bounds, gaps : float64 array, one per tuple position
-        NaN where unknown.
-    """
+
+def constraints(evaluation: Evaluation) -> Columns:
+    """Return the columns of `Evaluation.constraints`."""
+    rows = reported_constraints(evaluation._model)
+    entries = [evaluation._model.constraints[row] for row in rows]
+    return {
+        "name": [constraint.name for constraint in entries],
+        "spec": [constraint.spec_key for constraint in entries],
+        "policy": [constraint.policy for constraint in entries],
+        "initial_violation": np.asarray(evaluation._initial.violations, np.float64)[rows],
+        "final_violation": np.asarray(evaluation._final.violations, np.float64)[rows],
+    }
+
+
+def broken_components(evaluation: Evaluation) -> Columns:
+    """Return the columns of `Evaluation.broken_components`."""
+    rows = reported_constraints(evaluation._model)
+    return {
+        "name": [evaluation._model.constraints[row].name for row in rows],
+        "initial": np.asarray(evaluation._initial.broken_components)[rows],
+        "final": np.asarray(evaluation._final.broken_components)[rows],
+    }
+
+
+def objective(evaluation: Evaluation) -> Columns:
+    """Return the columns of `Evaluation.objective`."""
+    return {
+        "tuple_pos": np.arange(evaluation._model.positions, dtype=np.int64),
+        "initial": np.asarray(evaluation._initial.objective, np.float64),
+        "final": np.asarray(evaluation._final.objective, np.float64),
+        "bound": evaluation._bounds,
+        "gap": evaluation._gaps,
+    }
+
+
+def records(columns: Columns) -> list[dict[str, Any]]:
+    """Return the rows of a table as dictionaries of plain values; NaN as None."""
+    plain = [
+        [None if type(value) is float and not math.isfinite(value) else value for value in np.asarray(column).tolist()]
+        for column in columns.values()
+    ]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*plain, strict=True)]
+
+
+def _frame(columns: Columns) -> pd.DataFrame:
     import pandas as pd
 
-    rows = reported_constraints(model)
-    constraints = [model.constraints[row] for row in rows]
-    return {
-        "goals": pd.DataFrame(
-            {
-                "name": [goal.name for goal in model.goals],
-                "spec": [goal.spec_key for goal in model.goals],
-                "weight": np.array([float(goal.weight) for goal in model.goals], np.float64),
-                "tuple_pos": np.array([goal.tuple_pos for goal in model.goals], np.int64),
-                "initial": np.asarray(initial.goals, np.float64),
-                "final": np.asarray(final.goals, np.float64),
-            }
-        ),
-        "constraints": pd.DataFrame(
-            {
-                "name": [constraint.name for constraint in constraints],
-                "spec": [constraint.spec_key for constraint in constraints],
-                "policy": [constraint.policy for constraint in constraints],
-                "initial_violation": np.asarray(initial.violations, np.float64)[rows],
-                "final_violation": np.asarray(final.violations, np.float64)[rows],
-            }
-        ),
-        "objective": pd.DataFrame(
-            {
-                "tuple_pos": np.arange(model.positions, dtype=np.int64),
-                "initial": np.asarray(initial.objective, np.float64),
-                "final": np.asarray(final.objective, np.float64),
-                "bound": bounds,
-                "gap": gaps,
-            }
-        ),
-    }
+    return pd.DataFrame(columns)
 
 
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table as dictionaries of plain values; NaN as None."""
-    columns: Mapping[str, list[Any]] = {
-        str(name): [
-            None if type(value) is float and not math.isfinite(value) else value for value in table[name].tolist()
-        ]
-        for name in table.columns
-    }
-    names = list(columns)
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+def _values(numbers: NDArray[Any]) -> list[float]:
+    return np.asarray(numbers, np.float64).tolist()  # type: ignore[no-any-return]
 
 
 def _with_none(names: NDArray[np.object_]) -> NDArray[np.object_]:

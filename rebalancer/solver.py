@@ -22,7 +22,7 @@ from rebalancer.problem import Column, Fault, InputError, Problem, ProblemBuilde
 from rebalancer.rounding import coarse_goals
 from rebalancer.search import InternalError, search
 from rebalancer.settings import Settings
-from rebalancer.solution import Evaluation, Solution, tables
+from rebalancer.solution import Evaluation, Solution
 from rebalancer.specs.base import Spec
 from rebalancer.specs.entries import Constraint, Goal, InFlight, Policy, check_entries
 
@@ -430,12 +430,13 @@ class Rebalancer:
         final = initial if assignment is None else model.evaluate(placed)
         unknown = np.full(model.positions, np.nan)
         return Evaluation(
-            **tables(model, initial, final, unknown, unknown),
             worsened=tuple(final.worsened),
             _model=model,
             _initial=initial,
             _final=final,
             _assignment=placed,
+            _bounds=unknown,
+            _gaps=unknown,
             _plan_options=self._plan_options,
         )
 

@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 HEAVY = ("ortools", "pandas", "numba", "pyarrow", "matplotlib", "sqlalchemy")
+
+FIRST = str(Path(__file__).parent.parent / "scenarios/first-rebalance/scenario.yaml")
 
 REPORT = "import sys; print(*[name for name in {heavy!r} if name in sys.modules])"
 
@@ -51,6 +54,21 @@ except SystemExit as end:
 print()
 """
     assert loaded_after(run) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed"), [(["solve"], "ortools"), (["evaluate"], "")], ids=["solve", "evaluate"]
+)
+def test_a_small_scenario_loads_what_it_needs(arguments: list[str], needed: str) -> None:
+    run = f"""
+from rebalancer.cli import main
+try:
+    main([*{arguments!r}, {FIRST!r}])
+except SystemExit as end:
+    assert not end.code, end.code
+print()
+"""
+    assert loaded_after(run) == needed.split()
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -32,18 +32,16 @@ def attained_by(solver: Rebalancer, solution: Solution, end: NDArray[np.int32]) 
     if np.array_equal(end, solution._assignment):
         return solution
     reached = solver.evaluate(assignment_table(solver, end))
-    objective = reached.objective.copy()
-    bound = float(solution.objective["bound"].iloc[0])
-    value = float(objective["final"].iloc[0])
-    objective.loc[0, "bound"] = min(bound, value)
-    objective.loc[0, "gap"] = (value - min(bound, value)) / max(1.0, abs(value))
+    bounds, gaps = reached._bounds.copy(), reached._gaps.copy()
+    value = float(reached._final.objective[0])
+    bounds[0] = min(float(solution._bounds[0]), value)
+    gaps[0] = (value - bounds[0]) / max(1.0, abs(value))
     return replace(
         solution,
-        goals=reached.goals,
-        constraints=reached.constraints,
-        objective=objective,
         worsened=reached.worsened,
         _final=reached._final,
         _assignment=reached._assignment,
+        _bounds=bounds,
+        _gaps=gaps,
         status=Status.FEASIBLE,
     )

@@ -27,7 +27,7 @@ from rebalancer.plan import Plan, plan_moves
 from rebalancer.plan.steps import Blocked
 from rebalancer.search import InternalError
 from rebalancer.settings import Settings
-from rebalancer.solution import Solution, records
+from rebalancer.solution import Solution, broken_components, constraints, objective, records
 from rebalancer.solver import Rebalancer
 
 if TYPE_CHECKING:
@@ -299,18 +299,18 @@ class Night:
 
     def _settle(self, attained: Evaluation, outcome: Outcome, blocked: bool) -> None:
         """Note what everything will be worth."""
-        broken = records(attained.broken_components)
-        constraints = (
+        broken = records(broken_components(attained))
+        kept = (
             {**row, "initial_broken": part["initial"], "final_broken": part["final"]}
-            for row, part in zip(records(attained.constraints), broken, strict=True)
+            for row, part in zip(records(constraints(attained)), broken, strict=True)
         )
         columns = ("tuple_pos", "initial", "final", "bound")
         self.report = replace(
             self.report,
             outcome=outcome,
             exit_code=Exit.BROKEN if attained.broken or blocked else Exit.DONE,
-            objective=tuple({name: row[name] for name in columns} for row in records(attained.objective)),
-            constraints=tuple(constraints),
+            objective=tuple({name: row[name] for name in columns} for row in records(objective(attained))),
+            constraints=tuple(kept),
         )
 
     # -- the plan -----------------------------------------------------------------------------------------------------

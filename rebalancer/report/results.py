@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from rebalancer.report.numbers import UNKNOWN, count, number, percent, seconds
 from rebalancer.report.table import Table, draw, plain
-from rebalancer.solution import records
+from rebalancer.solution import broken_components, constraints, goals, moved, objective, records, reported_constraints
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
 
     from rebalancer.solution import Evaluation, Solution
@@ -52,13 +51,13 @@ def show_solution(solution: Solution, console: Console, written: str | None = No
     style = TERMINAL if console.is_terminal else PIPE
     headline(solution, console)
     found = solution.found
-    blocks = [objective_table(solution.objective, style, proof=found, compared=found)]
-    if len(solution.goals):
-        blocks.append(goals_table(solution.goals, style, found))
-    if len(solution.constraints):
+    blocks = [objective_table(solution, style, proof=found, compared=found)]
+    if solution._model.goals:
+        blocks.append(goals_table(solution, style, found))
+    if reported_constraints(solution._model):
         blocks.append(constraints_table(solution, style, found))
     if found:
-        blocks.append(moves_table(solution.moves, style))
+        blocks.append(moves_table(solution, style))
     _show(blocks, console)
     if written is not None:
         _line(f"\n{written}", console, "dim")
@@ -74,10 +73,10 @@ def show_evaluation(evaluation: Evaluation, console: Console, compared: bool) ->
         _line("nothing is broken", console, "green")
     if compared and evaluation.worsened:
         _line(f"not allowed, because it gets worse: {', '.join(evaluation.worsened)}", console, "red")
-    blocks = [objective_table(evaluation.objective, style, proof=False, compared=compared)]
-    if len(evaluation.goals):
-        blocks.append(goals_table(evaluation.goals, style, compared))
-    if len(evaluation.constraints):
+    blocks = [objective_table(evaluation, style, proof=False, compared=compared)]
+    if evaluation._model.goals:
+        blocks.append(goals_table(evaluation, style, compared))
+    if reported_constraints(evaluation._model):
         blocks.append(constraints_table(evaluation, style, compared))
     _show(blocks, console)
 
@@ -107,7 +106,7 @@ def headline(solution: Solution, console: Console) -> None:
     status = solution.status.value
     parts = [_meaning(solution)]
     if solution.found:
-        parts.append(count(len(solution.moves), "move"))
+        parts.append(count(len(moved(solution)["object"]), "move"))
     parts += [seconds(solution.seconds), solution.engine]
     text = " · ".join(parts)
     if console.is_terminal:
@@ -124,18 +123,18 @@ def _meaning(solution: Solution) -> str:
         return "proven: no assignment is better"
     if status in ("INFEASIBLE", "UNKNOWN"):
         return solution.reason or ""
-    gaps: list[float] = solution.objective["gap"].tolist()
+    gaps: list[float] = solution._gaps.tolist()
     # The first position that is not closed: nothing is known after it.
     position = next((position for position, gap in enumerate(gaps) if not gap <= 1e-9), len(gaps) - 1)
     where = "" if len(gaps) == 1 else f" at position {position}"
     if math.isnan(gaps[position]):
         return f"no bound is known{where}"
     # A gap is relative above 1 and absolute below it: 0.0014 of 0.0025 is not "within 0.14 %".
-    small = abs(float(solution.objective["final"].iloc[position])) < 1
+    small = abs(float(solution._final.objective[position])) < 1
     return f"within {number(gaps[position]) if small else percent(gaps[position])} of the best{where}"
 
 
-def objective_table(objective: pd.DataFrame, style: Style, proof: bool = True, compared: bool = True) -> Table:
+def objective_table(evaluation: Evaluation, style: Style, proof: bool = True, compared: bool = True) -> Table:
     """Return the table of tuple positions."""
     columns = ["position", ">initial", *([">final"] if compared else []), *([">bound", ">gap"] if proof else [])]
     rows = [
@@ -145,12 +144,12 @@ def objective_table(objective: pd.DataFrame, style: Style, proof: bool = True, c
             *([style.number(row["final"])] if compared else []),
             *([style.number(row["bound"]), percent(row["gap"])] if proof else []),
         ]
-        for row in records(objective)
+        for row in records(objective(evaluation))
     ]
     return Table("objective", columns, rows)
 
 
-def goals_table(goals: pd.DataFrame, style: Style, compared: bool = True) -> Table:
+def goals_table(evaluation: Evaluation, style: Style, compared: bool = True) -> Table:
     """Return the table of goals."""
     columns = ["goal", "spec", ">weight", ">position", ">initial", *([">final"] if compared else [])]
     rows = [
@@ -162,7 +161,7 @@ def goals_table(goals: pd.DataFrame, style: Style, compared: bool = True) -> Tab
             style.number(row["initial"]),
             *([style.number(row["final"])] if compared else []),
         ]
-        for row in records(goals)
+        for row in records(goals(evaluation))
     ]
     kept, note = _cut(rows, style, "goal")
     return Table("goals", columns, kept, note=note)
@@ -170,8 +169,8 @@ def goals_table(goals: pd.DataFrame, style: Style, compared: bool = True) -> Tab
 
 def constraints_table(evaluation: Evaluation, style: Style, compared: bool = True) -> Table:
     """Return the table of constraints. A terminal that cannot show all shows the broken ones first."""
-    entries = records(evaluation.constraints)
-    parts = records(evaluation.broken_components)
+    entries = records(constraints(evaluation))
+    parts = records(broken_components(evaluation))
     pairs = list(zip(entries, parts, strict=True))
     if style.limit is not None and len(pairs) > style.limit:
         pairs.sort(key=lambda pair: (pair[1]["final"] == 0, pair[1]["initial"] == 0))
@@ -207,15 +206,16 @@ def _broken(before: int, after: int, compared: bool) -> str:
     return "no" if not before and not after else f"{before} → {after}"
 
 
-def moves_table(moves: pd.DataFrame, style: Style) -> Table:
+def moves_table(solution: Solution, style: Style) -> Table:
     """Return the table of moves."""
-    shown = moves if style.limit is None else moves.head(style.limit)
-    columns = [[name or UNKNOWN for name in shown[column].tolist()] for column in shown]
-    rows = list(zip(*columns, strict=True))
-    left = len(moves) - len(rows)
+    moves = moved(solution)
+    number_of = len(moves["object"])
+    shown = [[name or UNKNOWN for name in column[: style.limit].tolist()] for column in moves.values()]
+    rows = list(zip(*shown, strict=True))
+    left = number_of - len(rows)
     return Table(
-        "moves" if len(moves) else "nothing has to move",
-        ["object", "source", "destination"] if len(moves) else [],
+        "moves" if number_of else "nothing has to move",
+        list(moves) if number_of else [],
         rows,
         note=f"… and {left:,d} more" if left else "",
     )

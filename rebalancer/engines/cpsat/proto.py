@@ -21,14 +21,15 @@ class BulkModel:
 
     Attributes
     ----------
-    model : ortools.sat.python.cp_model.CpModel
+    proto : CpModelProto
+        OR-tools' protocol buffer. It is taken from where `cp_model` has it: that module imports pandas, and most of
+        what a small problem takes would be that.
     """
 
     def __init__(self) -> None:
-        from ortools.sat.python import cp_model
+        from ortools.sat.python.cp_model_helper import CpModelProto
 
-        self.model = cp_model.CpModel()
-        self.proto: Any = self.model.proto
+        self.proto: Any = CpModelProto()
 
     def copy(self) -> BulkModel:
         """Return a model of its own that is the same."""
@@ -38,10 +39,10 @@ class BulkModel:
 
     def add_booleans(self, count: int) -> None:
         """Append 0/1 variables; whole chunks are merged at once, which is ten times faster than adding one by one."""
-        from ortools.sat.python import cp_model
+        from ortools.sat.python.cp_model_helper import CpModelProto
 
         def chunk(size: int) -> Any:
-            part = cp_model.CpModel().proto
+            part = CpModelProto()
             for _ in range(size):
                 part.variables.add().domain.extend((0, 1))
             return part

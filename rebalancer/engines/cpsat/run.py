@@ -77,14 +77,14 @@ def solve(
     ------
     InvalidModel
     """
-    from ortools.sat.python import cp_model
+    from ortools.sat.python import cp_model_helper as cp_sat  # and not `cp_model`, which imports pandas
 
-    solver = cp_model.CpSolver()
+    settings = cp_sat.SatParameters()
     for name, value in (_settings(request, budget) | parameters).items():
         if isinstance(value, tuple):
-            getattr(solver.parameters, name).extend(value)
+            getattr(settings, name).extend(value)
         else:
-            setattr(solver.parameters, name, value)
+            setattr(settings, name, value)
     bounded = threading.Event()
 
     def note_bound(bound: float) -> None:
@@ -92,19 +92,22 @@ def solve(
         if on_bound is not None:
             on_bound(bound)
 
-    solver.best_bound_callback = note_bound
-
-    class Watch(cp_model.CpSolverSolutionCallback):
-        def on_solution_callback(self) -> None:
+    class Watch(cp_sat.SolutionCallback):
+        def OnSolutionCallback(self) -> None:
             if on_solution is not None:
-                on_solution(self.objective_value)
+                on_solution(self.ObjectiveValue())
             if budget.ended:  # at this solution, and not at whichever is there when somebody looks
-                self.stop_search()
+                self.StopSearch()
 
-    status = solver.status_name(_watched(solver, bulk, Watch(), budget, enough))
+    watch, solver = Watch(), cp_sat.SolveWrapper()
+    solver.set_parameters(settings)
+    solver.add_solution_callback(watch)
+    solver.add_best_bound_callback(note_bound)
+    response = _watched(solver, bulk, budget, enough)
+    solver.clear_solution_callback(watch)
+    status = response.status.name
     if status == "MODEL_INVALID":
-        raise InvalidModel(bulk.model.validate())
-    response = solver.response_proto
+        raise InvalidModel(cp_sat.CpSatHelper.validate_model(bulk.proto))
     budget.spend(response.deterministic_time * DETERMINISTIC_SECOND)
     values = np.array(response.solution, np.int64) if status in ("OPTIMAL", "FEASIBLE") else None
     objective, bound = 0, None
@@ -138,15 +141,15 @@ def _settings(request: Request, budget: Budget) -> dict[str, Any]:
     return settings
 
 
-def _watched(solver: Any, bulk: BulkModel, callback: Any, budget: Budget, enough: Callable[[], bool] | None) -> Any:
-    """Solve in a thread of its own, stopping when the budget's owner or ``enough`` says so; return CP-SAT's status."""
+def _watched(solver: Any, bulk: BulkModel, budget: Budget, enough: Callable[[], bool] | None) -> Any:
+    """Solve in a thread of its own, stopping when the budget's owner or ``enough`` says so; return what CP-SAT says."""
     finished = threading.Event()
     failure: list[BaseException] = []
-    statuses: list[Any] = []
+    responses: list[Any] = []
 
     def work() -> None:
         try:
-            statuses.append(solver.solve(bulk.model, callback))
+            responses.append(solver.solve(bulk.proto))
         except BaseException as error:
             failure.append(error)
         finally:
@@ -164,4 +167,4 @@ def _watched(solver: Any, bulk: BulkModel, callback: Any, budget: Budget, enough
     worker.join()
     if failure:
         raise failure[0]
-    return statuses[0]
+    return responses[0]

@@ -24,7 +24,7 @@ def squares(low: int, high: int, divisor: int) -> tuple[BulkModel, Squares]:
 def least(bulk: BulkModel, x: int) -> int:
     """Return the smallest y at an x."""
     model = cp_model.CpModel()
-    model.proto.copy_from(bulk.model.proto)
+    model.proto.copy_from(bulk.proto)
     fixed = model.proto.constraints.add().linear
     fixed.vars.append(0)
     fixed.coeffs.append(1)
