@@ -84,6 +84,7 @@ class AutoEngine:
                     own = replace(request, workers=workers, seed=request.seed + incumbent.version)
                     together(_alike(budget, own), incumbent, budget, own)
 
+                _load(incumbent.budget)
                 seconds = min(seconds, part * incumbent.budget.remaining)
                 search(incumbent.budget.part(_MOMENT * seconds))
                 if cpsat.proves(incumbent, incumbent.budget.part(_GLANCE * seconds)):
@@ -121,6 +122,7 @@ def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> boo
     several = request.workers > 1 and not request.deterministic and len(team) > 1
     if not several or incumbent.found is None or budget.remaining == float("inf"):
         return False
+    _load(budget)
     if pairs <= _SOUNDED:
         together(team, incumbent, budget.part(_SOUNDING * budget.remaining), request)
     if budget.over or incumbent.first_within(_OPEN) or not is_warm():
@@ -136,6 +138,12 @@ def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> boo
 
     side_by_side((sound,), incumbent, budget, request)
     return any(found)
+
+
+def _load(budget: Budget) -> None:
+    """Load what is compiled, in a process that has not: it takes longer than the searchers' first moment."""
+    if budget.remaining >= _COMPILING_BESIDE and is_warm():
+        import_module("rebalancer.engines.local_search.warm").load()
 
 
 def _idle(incumbent: Incumbent, seconds: float) -> Callable[[], bool] | None:

@@ -51,15 +51,23 @@ def names() -> tuple[str, ...]:
 
 
 def warm(on_kernel: Callable[[str], None] | None = None) -> None:
-    """Compile every kernel that is not kept yet, for what searches hand to it; delete what older versions have left.
-
-    Takes ten to forty seconds where nothing is kept, half a second where everything is. Runs each kernel once on a
-    model of two objects.
+    """Compile every kernel that is not kept yet; delete what older versions have left.
 
     Parameters
     ----------
     on_kernel : callable, optional
         Is told each of `names` when it is ready.
+    """
+    load(on_kernel)
+    for folder in outdated():
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def load(on_kernel: Callable[[str], None] | None = None) -> None:
+    """Load every kernel, for what searches hand to it, and compile and keep those that are not there.
+
+    Takes ten to forty seconds where nothing is kept, a second where everything is, and next to nothing a second time.
+    Runs each kernel once on a model of two objects.
     """
     from rebalancer.engines.local_search.kernels.jit import ready
 
@@ -69,8 +77,6 @@ def warm(on_kernel: Callable[[str], None] | None = None) -> None:
         runs[name]()
         if on_kernel is not None:
             on_kernel(name)
-    for folder in outdated():
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _runs() -> dict[str, Callable[[], object]]:
@@ -122,4 +128,4 @@ def _tiny() -> Model:
     return assemble(builder, [GoalCells("number", "none", Fraction(1), 0, number)], [])
 
 
-__all__ = ["ENTRIES", "names", "warm"]
+__all__ = ["ENTRIES", "load", "names", "warm"]
