@@ -122,7 +122,6 @@ def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> boo
     several = request.workers > 1 and not request.deterministic and len(team) > 1
     if not several or incumbent.found is None or budget.remaining == float("inf"):
         return False
-    _load(budget)
     if pairs <= _SOUNDED:
         together(team, incumbent, budget.part(_SOUNDING * budget.remaining), request)
     if budget.over or incumbent.first_within(_OPEN) or not is_warm():

@@ -121,14 +121,11 @@ def test_local_search_gets_all_workers_where_others_follow_or_there_are_many_pai
     ("limit", "warm", "expected"),
     [(60.0, True, ["load", "search"]), (60.0, False, ["search"]), (3.0, True, ["search"])],
 )
-@pytest.mark.parametrize("pairs", [10, 10**9])
 def test_what_is_compiled_is_loaded_before_the_first_moment_of_searching(
-    pairs: int, limit: float, warm: bool, expected: list[str], monkeypatch: pytest.MonkeyPatch
+    limit: float, warm: bool, expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called: list[str] = []
     monkeypatch.setattr(auto, "_SEEDED", 10)
-    if pairs > 10:
-        monkeypatch.setattr(auto, "_HARD", 10)
     monkeypatch.setattr(auto, "is_warm", lambda: warm)
     monkeypatch.setattr("rebalancer.engines.local_search.warm.load", lambda: called.append("load"))
     monkeypatch.setattr(auto, "together", lambda *_: called.append("search"))
