@@ -36,6 +36,9 @@ _IMPROVING: dict[str, Any] = _ASKING | {"num_violation_ls": 0}
 #: has the exact formula, and hardly depends on how good an answer it is told of. The other worker improves the answer:
 #: with CP-SAT's own neighbourhoods, or as others do.
 _AT_ONCE, _IN_TIME = "lb_tree_search", "objective_lb_search_max_lp"
+#: Where there is no exact formula, the first has so many seconds. Then a third goes on, which gets nowhere with a poor
+#: answer, and is several times as fast with the best.
+_FIRST, _TOLD = 6.0, "max_lp"
 #: Seconds of searching the whole for a proof to the last integer; then one that is closed but for rounding will do.
 _EXACTLY = 2.0
 #: After so many seconds, half of a turn, and this share of what is left, in which neither bound nor answer has moved,
@@ -49,7 +52,7 @@ _QUESTION, _LONGER, _QUESTION_SHARE = 2.0, 1.5, 0.25
 #: until CP-SAT's answer is stale, and at most for so many times what was proven in.
 _FLAT, _FLAT_SHARE, _IMPROVED = 12.0, 0.05, 3.0
 #: A turn ends after so many seconds if an answer that CP-SAT does not know of closes this share of what it sees open.
-_STALE, _STALE_SHARE = 6.0, 0.7
+_STALE, _STALE_SHARE = 6.0, 0.4
 #: And where the bound has come no closer for so many seconds, and a quarter of the turn, if it closes this share.
 _STUCK, _STUCK_SHARE = 6.0, 0.25
 
@@ -93,11 +96,11 @@ class Whole:
         self._exactly, self._stalls, self._stale = False, 0, False
         self._mark, self._raised = self._low, np.inf  # where the bound last came closer, and when
         self._turn, self._moved, self._unit = budget, 0.0, 1.0
+        self._began = budget.part(budget.remaining)
         two = position.search.request.workers == 2 and not budget.deterministic
         self._proves_only = two and not (position.small or position.large)
         self._patient = self._proves_only and improving.beside is not None and isinstance(objective, ExactObjective)
-        proving = {"subsolvers": (_IN_TIME if self._patient else _AT_ONCE,)}
-        self._parameters = _IMPROVING | (proving if self._proves_only else {})
+        self._prover = _IN_TIME if self._patient else _AT_ONCE
 
     def minimise(self) -> None:
         """Search until the answer is proven, or good enough, or nothing comes of it."""
@@ -128,6 +131,8 @@ class Whole:
         self._turn, self._moved = self._budget.part(left), 0.0
         self._unit = self._position.aim(self._proven)
         told = self._known = self._position.standing
+        if self._is_relieved():
+            self._prover = _TOLD
         self._stale = False  # the best of the answers that CP-SAT knows
         self._mark, self._raised = self._proven, _FLAT if self._is_raised() else np.inf
         beside = self._improving.beside
@@ -146,7 +151,7 @@ class Whole:
             self._on_solution,
             self._on_bound,
             self._is_enough,
-            **(_rounds(turn) | self._parameters),
+            **(_rounds(turn) | _IMPROVING | ({"subsolvers": (self._prover,)} if self._proves_only else {})),
         )
 
     def _prove_beside(self, beside: Improver) -> Outcome:
@@ -181,7 +186,7 @@ class Whole:
             return True
         if outcome.status == "OPTIMAL":
             return False
-        if self._stale or self._is_flat():
+        if self._stale or self._is_flat() or self._is_relieved():
             self._low, self._value = self._proven, position.standing
             return self.bound is not None
         if self._stalls < _STALLS and self.bound is not None:
@@ -263,11 +268,17 @@ class Whole:
 
     def _is_enough(self) -> bool:
         """Whether CP-SAT should stop: the turn is settled, or its worker is of more use to the answer."""
-        return self._is_settled() or self._is_flat()
+        return self._is_settled() or self._is_flat() or self._is_relieved()
+
+    def _is_relieved(self) -> bool:
+        """Whether it is time to prove in another way."""
+        waits = self._proves_only and self._prover == _AT_ONCE and not self._bends
+        return waits and self._began.seconds >= _FIRST
 
     def _is_flat(self) -> bool:
         """Whether the bound comes no closer than it has come, and the worker that proves could improve the answer."""
         beside = self._improving.beside is not None and self._proves_only and not self._bends
+        beside = beside and self._prover != _TOLD  # what that proves it proves at its end
         seconds = self._turn.seconds
         return beside and self._raised < seconds - max(_FLAT, seconds / 2)
 

@@ -76,6 +76,26 @@ def test_small_problems_have_all_of_cpsat(small: int, alone: bool, monkeypatch: 
     assert given == [alone]
 
 
+def test_what_is_not_proven_at_once_is_proven_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(position, "_SMALL", 0)
+    ways: list[str] = []
+
+    def prove(*arguments: Any, subsolvers: tuple[str], **_: object) -> Outcome:
+        enough = arguments[5]
+        ways.extend(subsolvers)
+        if len(ways) > 1:
+            return Outcome("OPTIMAL", None, 0, None)
+        assert not enough()
+        turns._began.began -= 10  # ten seconds later
+        assert enough()
+        return Outcome("UNKNOWN", None, 0, None)
+
+    monkeypatch.setattr(whole, "solve", prove)
+    _, turns = whole_of(attracted(12, 3), None)
+    turns.minimise()
+    assert ways == ["lb_tree_search", "max_lp"]
+
+
 def test_what_is_proven_beside_neighbourhoods_is_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(position, "_SMALL", 0)
     beside: list[int] = []
