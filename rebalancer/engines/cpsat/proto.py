@@ -22,8 +22,8 @@ class BulkModel:
     Attributes
     ----------
     proto : CpModelProto
-        OR-tools' protocol buffer. It is taken from where `cp_model` has it: that module imports pandas, and most of
-        what a small problem takes would be that.
+        OR-tools' protocol buffer. It is taken from where `cp_model` has it: that module imports pandas, which would be
+        a third of what the command takes for a small scenario.
     """
 
     def __init__(self) -> None:
