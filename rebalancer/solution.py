@@ -163,8 +163,8 @@ class Solution(Evaluation):
 
     def __repr__(self) -> str:
         worth = f"objective={_values(self._final.objective)}, broken={list(self.broken)}"
-        moved = int((self._assignment != self._model.problem.initial).sum())
-        return f"Solution({self.status.value}, {worth}, {moved} moved, {self.seconds:.1f} s, {self.engine})"
+        found = f"{worth}, {number_of_moves(self)} moved"
+        return f"Solution({self.status.value}, {found}, {self.seconds:.1f} s, {self.engine})"
 
     @property
     def found(self) -> bool:
@@ -191,6 +191,11 @@ def assigned(evaluation: Evaluation) -> dict[str, NDArray[np.object_]]:
     problem = evaluation._model.problem
     where = _with_none(problem.containers.array)[evaluation._assignment]
     return {problem.object_name: problem.objects.array, problem.container_name: where}
+
+
+def number_of_moves(evaluation: Evaluation) -> int:
+    """Return how many objects are not where they started."""
+    return int((evaluation._assignment != evaluation._model.problem.initial).sum())
 
 
 def moved(evaluation: Evaluation) -> dict[str, NDArray[np.object_]]:
@@ -260,9 +265,9 @@ def objective(evaluation: Evaluation) -> Columns:
 
 def records(columns: Columns) -> list[dict[str, Any]]:
     """Return the rows of a table as dictionaries of plain values; NaN as None."""
+    values = (column if isinstance(column, list) else column.tolist() for column in columns.values())
     plain = [
-        [None if type(value) is float and not math.isfinite(value) else value for value in np.asarray(column).tolist()]
-        for column in columns.values()
+        [None if type(value) is float and not math.isfinite(value) else value for value in column] for column in values
     ]
     return [dict(zip(columns, row, strict=True)) for row in zip(*plain, strict=True)]
 

@@ -33,42 +33,17 @@ def test_import_loads_nothing_heavy(code: str) -> None:
     ids=" ".join,
 )
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
-    run = f"""
-from rebalancer.cli import main
-try:
-    main({arguments!r})
-except SystemExit as end:
-    assert not end.code, end.code
-"""
-    assert loaded_after(run) == []
+    assert loaded_after(run(arguments)) == []
 
 
 @pytest.mark.parametrize("arguments", [["specs"], ["specs", "capacity"], ["specs", "capacity", "--json"]], ids=" ".join)
 def test_the_catalogue_loads_nothing_heavy(arguments: list[str]) -> None:
-    run = f"""
-from rebalancer.cli import main
-try:
-    main({arguments!r})
-except SystemExit as end:
-    assert not end.code, end.code
-print()
-"""
-    assert loaded_after(run) == []
+    assert loaded_after(run(arguments)) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "needed"), [(["solve"], "ortools"), (["evaluate"], "")], ids=["solve", "evaluate"]
-)
-def test_a_small_scenario_loads_what_it_needs(arguments: list[str], needed: str) -> None:
-    run = f"""
-from rebalancer.cli import main
-try:
-    main([*{arguments!r}, {FIRST!r}])
-except SystemExit as end:
-    assert not end.code, end.code
-print()
-"""
-    assert loaded_after(run) == needed.split()
+@pytest.mark.parametrize(("command", "needed"), [("solve", ["ortools"]), ("evaluate", [])])
+def test_a_small_scenario_loads_what_it_needs(command: str, needed: list[str]) -> None:
+    assert loaded_after(run([command, FIRST])) == needed
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -76,6 +51,18 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
     with pytest.raises(AttributeError, match="NoSuchSpec"):
         rebalancer.NoSuchSpec  # noqa: B018
+
+
+def run(arguments: list[str]) -> str:
+    """Return the code that runs the command, and demands that it succeeds."""
+    return f"""
+from rebalancer.cli import main
+try:
+    main({arguments!r})
+except SystemExit as end:
+    assert not end.code, end.code
+print()
+"""
 
 
 def loaded_after(code: str) -> list[str]:

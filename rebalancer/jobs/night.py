@@ -300,7 +300,7 @@ class Night:
     def _settle(self, attained: Evaluation, outcome: Outcome, blocked: bool) -> None:
         """Note what everything will be worth."""
         broken = records(broken_components(attained))
-        kept = (
+        rows = (
             {**row, "initial_broken": part["initial"], "final_broken": part["final"]}
             for row, part in zip(records(constraints(attained)), broken, strict=True)
         )
@@ -310,7 +310,7 @@ class Night:
             outcome=outcome,
             exit_code=Exit.BROKEN if attained.broken or blocked else Exit.DONE,
             objective=tuple({name: row[name] for name in columns} for row in records(objective(attained))),
-            constraints=tuple(kept),
+            constraints=tuple(rows),
         )
 
     # -- the plan -----------------------------------------------------------------------------------------------------

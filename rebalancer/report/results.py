@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from rebalancer.report.numbers import UNKNOWN, count, number, percent, seconds
 from rebalancer.report.table import Table, draw, plain
-from rebalancer.solution import broken_components, constraints, goals, moved, objective, records, reported_constraints
+from rebalancer.solution import (
+    broken_components,
+    constraints,
+    goals,
+    moved,
+    number_of_moves,
+    objective,
+    records,
+    reported_constraints,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -106,7 +115,7 @@ def headline(solution: Solution, console: Console) -> None:
     status = solution.status.value
     parts = [_meaning(solution)]
     if solution.found:
-        parts.append(count(len(moved(solution)["object"]), "move"))
+        parts.append(count(number_of_moves(solution), "move"))
     parts += [seconds(solution.seconds), solution.engine]
     text = " · ".join(parts)
     if console.is_terminal:
@@ -209,13 +218,13 @@ def _broken(before: int, after: int, compared: bool) -> str:
 def moves_table(solution: Solution, style: Style) -> Table:
     """Return the table of moves."""
     moves = moved(solution)
-    number_of = len(moves["object"])
+    total = number_of_moves(solution)
     shown = [[name or UNKNOWN for name in column[: style.limit].tolist()] for column in moves.values()]
     rows = list(zip(*shown, strict=True))
-    left = number_of - len(rows)
+    left = total - len(rows)
     return Table(
-        "moves" if number_of else "nothing has to move",
-        list(moves) if number_of else [],
+        "moves" if total else "nothing has to move",
+        list(moves) if total else [],
         rows,
         note=f"… and {left:,d} more" if left else "",
     )

@@ -278,9 +278,8 @@ class Whole:
     def _is_flat(self) -> bool:
         """Whether the bound comes no closer than it has come, and the worker that proves could improve the answer."""
         beside = self._improving.beside is not None and self._proves_only and not self._bends
-        beside = beside and self._prover != _TOLD  # what that proves it proves at its end
-        seconds = self._turn.seconds
-        return beside and self._raised < seconds - max(_FLAT, seconds / 2)
+        seconds, suddenly = self._turn.seconds, self._prover == _TOLD  # as that proves
+        return beside and not suddenly and self._raised < seconds - max(_FLAT, seconds / 2)
 
     def _is_raised(self) -> bool:
         """Whether searching has raised the bound above what is known without."""
