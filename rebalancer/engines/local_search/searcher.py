@@ -30,10 +30,12 @@ from rebalancer.engines.local_search.kernels.trail import (
     M_BEST,
     M_NOW,
     NEVER,
+    SOME,
     T_BEST,
     T_BLIND,
     T_GUESSES,
     T_HITS,
+    T_LARGEST,
     T_LENGTH,
     T_POSITION,
     T_REACH,
@@ -107,9 +109,9 @@ class Searcher:
         self.flat: Flat = self.flattener.at(start)
         objects = len(start)
         pairs = objects * (len(model.problem.containers) + 1)
-        self.trail: Trail = new_trail(
-            model.positions, seed, objects, max(1 << 16, 2 * objects), pairs if pairs <= MOST_PAIRS else 0
-        )
+        small = pairs <= MOST_PAIRS
+        self.trail: Trail = new_trail(model.positions, seed, objects, max(1 << 16, 2 * objects), pairs if small else 0)
+        self.trail.numbers[T_LARGEST] = SOME if small else 2  # elsewhere more trades are worth more than larger ones
         self.rng = np.random.default_rng([seed, 1])
         self._handed = time.monotonic()
         self.best: NDArray[np.int32] = self.flat.place.copy()

@@ -15,7 +15,7 @@ from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Z_LANES
 from rebalancer.engines.local_search.kernels.propagate import move
 from rebalancer.engines.local_search.kernels.trade import trade, trade_best
-from rebalancer.engines.local_search.kernels.trail import M_NOW, NEVER, SOME, T_KEPT, T_LENGTH, appraise
+from rebalancer.engines.local_search.kernels.trail import M_NOW, NEVER, SETS, T_KEPT, T_LENGTH, appraise
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.engines.local_search.walks import Trades
 from rebalancer.model import Model
@@ -63,8 +63,8 @@ def searcher_of(model: Model, seed: int = 1) -> Searcher:
 
 
 def sets(some: list[int]) -> Iterator[tuple[int, ...]]:
-    """Yield what may go to the other side: nobody, one, or two."""
-    return chain.from_iterable(combinations(some, size) for size in range(3))
+    """Yield what may go to the other side: nobody, some, or all."""
+    return chain.from_iterable(combinations(some, size) for size in range(len(some) + 1))
 
 
 def cheapest(searcher: Searcher, a: int, b: int) -> float:
@@ -90,14 +90,14 @@ def cheapest(searcher: Searcher, a: int, b: int) -> float:
 @pytest.mark.parametrize("job", [0, 2])
 @pytest.mark.parametrize("seed", range(8))
 def test_the_best_trade_is_found(seed: int, job: int) -> None:
-    """Of some tasks on either side all are looked at; jobs of which any two may meet are no obstacle."""
-    searcher = searcher_of(fleet(job=job, together=2, seed=seed))
+    """Of few tasks on either side all sets are looked at; jobs of which any two may meet are no obstacle."""
+    searcher = searcher_of(fleet(15, job=job, together=2, seed=seed))
     flat, trail = searcher.flat, searcher.trail
     assert flat.sizes[Z_LANES] > 0
-    assert max(flat.load[:3]) <= SOME
     rng = np.random.default_rng(seed)
     for _ in range(12):
         a, b = rng.permutation(3)[:2].tolist()
+        assert 2 ** max(flat.load[:3]) <= SETS
         least, before = cheapest(searcher, a, b), float(trail.merits[M_NOW])
         assert trade_best(flat, trail, a, b, ANYTHING) == (least < NEVER)
         if least < NEVER:

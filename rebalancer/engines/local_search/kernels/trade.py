@@ -1,7 +1,8 @@
 """Trades: some objects of a container for some of another one, chosen so that they fit.
 
-Where containers are full, next to no random move or exchange fits. Of a dozen objects on either side any two at most
-may go, which is six thousand trades; sorted by what they weigh where there is least room, few of them need a look.
+Where containers are full, next to no random move or exchange fits. Of a dozen objects on either side any two may go,
+and of fewer any three or more, which is some ten thousand trades; sorted by what they weigh where there is least room,
+few of them need a look.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     MATES,
     SETS,
     SOME,
+    T_LARGEST,
     T_LENGTH,
     draw,
     draw_share,
@@ -65,7 +67,7 @@ def trade(f: Any, t: Any, steps: int, temperature: float) -> int:
     """
     objects, containers = f.sizes[Z_OBJECTS], f.sizes[Z_CONTAINERS]
     for step in range(steps):
-        if full(t, 8):
+        if full(t, 2 * SOME):
             return step
         o, b = draw(t, objects), draw(t, containers)
         a = f.place[o]
@@ -226,29 +228,29 @@ def _shift(f: Any, t: Any, o: int, a: int, b: int, at_a: int, at_b: int, lanes: 
 
 @kernel
 def _sets(t: Any, first: int, count: int, at: int, lanes: int) -> int:
-    """List the sets of at most two things that may happen together; return how many there are."""
-    t.set_one[at] = t.set_two[at] = -1
+    """List the sets of things that may happen together, all those of a size or none; return how many there are.
+
+    Where much is forbidden there are few things, and it takes sets of more of them for something to fit exactly.
+    """
+    t.set_last[at] = t.set_rest[at] = -1
     t.set_cost[at], t.set_bits[at] = 0.0, 0
     for k in range(2 * lanes):
         t.set_change[2 * at * lanes + k] = 0.0
-    q = at + 1
-    for x in range(first, first + count):
-        if t.price[x] < FORBIDDEN:
-            t.set_one[q], t.set_two[q], t.set_cost[q], t.set_bits[q] = x, -1, t.price[x], t.bits[x]
-            for k in range(2 * lanes):
-                t.set_change[2 * q * lanes + k] = t.change[2 * x * lanes + k]
-            q += 1
-    singles = q
-    for x in range(at + 1, singles):
-        for y in range(x + 1, singles):
-            if t.set_bits[x] & t.set_bits[y]:
-                continue
-            t.set_one[q], t.set_two[q], t.set_bits[q] = t.set_one[x], t.set_one[y], t.set_bits[x] | t.set_bits[y]
-            t.set_cost[q] = t.set_cost[x] + t.set_cost[y]
-            i, j, to = 2 * x * lanes, 2 * y * lanes, 2 * q * lanes
-            for k in range(2 * lanes):
-                t.set_change[to + k] = t.set_change[i + k] + t.set_change[j + k]
-            q += 1
+    begin, q = at, at + 1
+    for _ in range(t.numbers[T_LARGEST]):
+        end = q
+        for i in range(begin, end):
+            for x in range(max(first, t.set_last[i] + 1), first + count):
+                if t.price[x] >= FORBIDDEN or t.set_bits[i] & t.bits[x]:
+                    continue
+                if q == at + SETS:
+                    return end - at
+                t.set_last[q], t.set_rest[q], t.set_bits[q] = x, i, t.set_bits[i] | t.bits[x]
+                t.set_cost[q] = t.set_cost[i] + t.price[x]
+                for k in range(2 * lanes):
+                    t.set_change[2 * q * lanes + k] = t.set_change[2 * i * lanes + k] + t.change[2 * x * lanes + k]
+                q += 1
+        begin = end
     return q - at
 
 
@@ -310,12 +312,17 @@ def _tightest(f: Any, t: Any, a: int, b: int, left: int, right: int, lanes: int,
 def _sort(t: Any, count: int, lane: int, lanes: int) -> None:
     """Sort the sets of the other side by what they add to a lane on this side."""
     for x in range(count):
-        j = SETS + x
-        weight, at = t.set_change[2 * j * lanes + lane], x
-        while at > 0 and t.set_change[2 * t.sorted[at - 1] * lanes + lane] > weight:
-            t.sorted[at] = t.sorted[at - 1]
-            at -= 1
-        t.sorted[at] = j
+        t.sorted[x] = SETS + x
+    gap = 121
+    while gap:  # as Shell does, with gaps of 121, 40, 13, 4, and 1
+        for x in range(gap, count):
+            j, at = t.sorted[x], x
+            weight = t.set_change[2 * j * lanes + lane]
+            while at >= gap and t.set_change[2 * t.sorted[at - gap] * lanes + lane] > weight:
+                t.sorted[at] = t.sorted[at - gap]
+                at -= gap
+            t.sorted[at] = j
+        gap //= 3
 
 
 @kernel
@@ -351,8 +358,8 @@ def _lanes(f: Any, t: Any, s: int, i: int, j: int, side: int, lanes: int) -> flo
 @kernel
 def _carry_out(f: Any, t: Any, i: int, to: int, back: int) -> None:
     """Make the moves of a set."""
-    for x in (t.set_one[i], t.set_two[i]):
-        if x >= 0:
-            go(f, t, t.queue[x], to)
-            if t.target[x] >= 0:
-                go(f, t, t.target[x], back)
+    while t.set_rest[i] >= 0:
+        x, i = t.set_last[i], t.set_rest[i]
+        go(f, t, t.queue[x], to)
+        if t.target[x] >= 0:
+            go(f, t, t.target[x], back)

@@ -28,8 +28,8 @@ from rebalancer.engines.local_search.kernels.propagate import fine, flush, integ
 
 #: What is in ``numbers``.
 T_LENGTH, T_BEST, T_ROOM, T_POSITION, T_TRIED, T_KEPT, T_REFUSED, T_REACH, T_RELAXED, T_BLIND = range(10)
-T_GUESSES, T_HITS, T_PICKY = 10, 11, 12
-T_WIDTH = 13
+T_GUESSES, T_HITS, T_PICKY, T_LARGEST = 10, 11, 12, 13
+T_WIDTH = 14
 #: What is in ``merits``: of where the searcher stands, and of the best that it has seen.
 M_NOW, M_BEST = range(2)
 
@@ -39,9 +39,9 @@ LOT = 1024
 #: Containers in a block, at most.
 WIDEST = 256
 
-#: In trades: objects of a container that are looked at, exchanges with the other one besides, sets of at most two of
-#: these (and of none), and lanes that bend.
-SOME, MATES, SETS, BENT = 12, 4, 137, 48
+#: In trades: objects of a container that are looked at, exchanges with the other one besides, sets of these, and lanes
+#: that bend.
+SOME, MATES, SETS, BENT = 12, 4, 256, 48
 
 #: The merit of what breaks a bound that must hold.
 NEVER = 1e300
@@ -52,7 +52,8 @@ class Trail(Arrays):
     """Arrays of one searcher.
 
     Moves are logged as (object, container it left); the first ``numbers[T_BEST]`` of them lead to the best answer.
-    While bounds are relaxed (``numbers[T_RELAXED]``) no answer counts.
+    While bounds are relaxed (``numbers[T_RELAXED]``) no answer counts. In trades sets have at most
+    ``numbers[T_LARGEST]`` things.
     """
 
     random: UInt64  # (1,)
@@ -75,8 +76,8 @@ class Trail(Arrays):
     bent: Int64  # of a trade: the lanes that bend,
     bits: Int64  # objects that take part in each thing that may happen,
     change: Float64  # what that adds where lanes bend in the one and the other container
-    set_one: Int64  # of sets of at most two things: these,
-    set_two: Int64
+    set_last: Int64  # of each set of things: the last of these,
+    set_rest: Int64  # the set of the others,
     set_bits: Int64
     set_cost: Float64  # what they cost besides where lanes bend,
     set_change: Float64
@@ -115,8 +116,8 @@ def new_trail(positions: int, seed: int, objects: int, room: int = 1 << 16, plac
         bent=np.zeros(BENT, np.int64),
         bits=np.zeros(2 * (SOME + MATES), np.int64),
         change=np.zeros(2 * (SOME + MATES) * 2 * BENT),
-        set_one=np.zeros(2 * SETS, np.int64),
-        set_two=np.zeros(2 * SETS, np.int64),
+        set_last=np.zeros(2 * SETS, np.int64),
+        set_rest=np.zeros(2 * SETS, np.int64),
         set_bits=np.zeros(2 * SETS, np.int64),
         set_cost=np.zeros(2 * SETS),
         set_change=np.zeros(2 * SETS * 2 * BENT),
