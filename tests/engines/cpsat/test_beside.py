@@ -58,6 +58,30 @@ def test_a_turn_ends_where_a_better_answer_is_worth_a_new_one(
     search._position = SimpleNamespace(standing=answer, objective=SimpleNamespace(slack=lambda _: 0))
     search._bends, search._stale, search._stalls, search._exactly, search._moved = False, False, 2, False, 0.0
     search._value, search._known, search._low, search._raised, search._patient = 1000, 1000, 900, raised, patient
+    search._prover = "objective_lb_search_max_lp" if patient else "max_lp"
+    assert search._is_settled() == ends
+
+
+@pytest.mark.parametrize(
+    ("prover", "proven", "moved", "stalls", "ends"),
+    [
+        ("lb_tree_search", 990, 5.0, 0, True),  # neither has moved for 15 s, more than half of the turn
+        ("lb_tree_search", 990, 15.0, 0, False),
+        ("lb_tree_search", 990, 5.0, 2, False),  # others have had their turns
+        ("max_lp", 990, 5.0, 0, False),  # it proves all at once, and nothing can be seen before
+        ("max_lp", 900, 5.0, 0, True),  # but not as much as that
+        ("max_lp", None, 5.0, 0, True),
+    ],
+)
+def test_a_turn_ends_where_nothing_moves_unless_that_says_nothing(
+    prover: str, proven: int | None, moved: float, stalls: int, ends: bool
+) -> None:
+    """After 20 s, with 30 left, and an answer of 1000."""
+    search: Any = Whole.__new__(Whole)
+    search._improving, search._turn = SimpleNamespace(beside=None), SimpleNamespace(seconds=20.0, remaining=30.0)
+    search._position = SimpleNamespace(objective=SimpleNamespace(slack=lambda _: 0))
+    search._bends, search._stale, search._exactly, search._value, search._low = False, False, False, 1000, proven
+    search._prover, search._moved, search._stalls = prover, moved, stalls
     assert search._is_settled() == ends
 
 
