@@ -150,6 +150,8 @@ def main() -> None:
     times = [parse_duration(name) for name in names]
     if times != sorted(times) or options.seeding >= times[-1]:
         parser.error("--at: the times must rise, and the last be after --seeding")
+    if options.runs < 1:
+        parser.error("--runs: at least 1")
     if not set(options.kinds.split(",")) <= KINDS.keys():
         parser.error(f"--kinds: of {', '.join(KINDS)}")
     known = [f"{what} at {name}" for name in names for what in ("objective", "gap")]
