@@ -37,9 +37,11 @@ _IMPROVING: dict[str, Any] = _ASKING | {"num_violation_ls": 0}
 #: with CP-SAT's own neighbourhoods, or as others do.
 _AT_ONCE, _IN_TIME = "lb_tree_search", "objective_lb_search_max_lp"
 #: Where there is no exact formula, the first has so many seconds. Then a third goes on, which gets nowhere with a poor
-#: answer, and is several times as fast with the best. Where no more than this share of the value is open, its bound
-#: stands still for up to half a minute and then rises at once: no reason to end its turn.
-_FIRST, _TOLD, _NEAR = 6.0, "max_lp", 0.02
+#: answer, and is several times as fast with the best.
+_FIRST, _TOLD = 6.0, "max_lp"
+#: Where no more than this share of the value is open, its bound stands still for half a minute and then rises all at
+#: once: for so many seconds that is no stall.
+_NEAR, _NEARLY = 0.02, 60.0
 #: Seconds of searching the whole for a proof to the last integer; then one that is closed but for rounding will do.
 _EXACTLY = 2.0
 #: After so many seconds, half of a turn, and this share of what is left, in which neither bound nor answer has moved,
@@ -297,8 +299,8 @@ class Whole:
                 share = _STUCK_SHARE if still else np.inf if self._patient else _STALE_SHARE
                 self._stale = self._known - value >= share * (self._known - self._low)
         left = self._turn.remaining if np.isfinite(self._turn.remaining) else 0.0
-        patience = max(_STALLED, self._turn.seconds / 2, _STALLED_SHARE * left)
-        idle = self._turn.seconds - self._moved > patience and not self._is_near()
+        least = _NEARLY if self._is_near() else _STALLED
+        idle = self._turn.seconds - self._moved > max(least, self._turn.seconds / 2, _STALLED_SHARE * left)
         return self._stale or (self._stalls < _STALLS and not self._bends and idle) or self._closed()
 
     def _is_near(self) -> bool:

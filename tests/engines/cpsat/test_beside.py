@@ -38,6 +38,19 @@ def whole_of(model: Model, beside: Any, workers: int = 2) -> tuple[Incumbent, Wh
     return search, Whole(first, search.budget, first.bound, True, helped)
 
 
+def turn_of(
+    seconds: float, prover: str, proven: int | None, *, beside: Any = None, answer: int = 1000, **state: Any
+) -> Any:
+    """Return a search in a turn that was told of 1000, with 30 s left; what else it has does not matter."""
+    search: Any = Whole.__new__(Whole)
+    known = {"prover": prover, "low": proven, "value": 1000, "known": 1000, "moved": 0.0, "raised": np.inf}
+    known |= dict.fromkeys(("bends", "stale", "exactly", "patient"), False)
+    vars(search).update({f"_{name}": value for name, value in (known | state).items()})
+    search._improving, search._turn = SimpleNamespace(beside=beside), SimpleNamespace(seconds=seconds, remaining=30.0)
+    search._position = SimpleNamespace(standing=answer, objective=SimpleNamespace(slack=lambda _: 0))
+    return search
+
+
 @pytest.mark.parametrize(
     ("answer", "raised", "patient", "ends"),
     [
@@ -53,36 +66,29 @@ def test_a_turn_ends_where_a_better_answer_is_worth_a_new_one(
     answer: int, raised: float, patient: bool, ends: bool
 ) -> None:
     """After 20 s, of a turn that was told of 1000 and has proven 900."""
-    search: Any = Whole.__new__(Whole)
-    search._improving, search._turn = SimpleNamespace(beside=print), SimpleNamespace(seconds=20.0, remaining=30.0)
-    search._position = SimpleNamespace(standing=answer, objective=SimpleNamespace(slack=lambda _: 0))
-    search._bends, search._stale, search._stalls, search._exactly, search._moved = False, False, 2, False, 0.0
-    search._value, search._known, search._low, search._raised, search._patient = 1000, 1000, 900, raised, patient
-    search._prover = "objective_lb_search_max_lp" if patient else "max_lp"
+    prover = "objective_lb_search_max_lp" if patient else "max_lp"
+    search = turn_of(20.0, prover, 900, beside=print, answer=answer, raised=raised, patient=patient, stalls=2)
     assert search._is_settled() == ends
 
 
 @pytest.mark.parametrize(
-    ("prover", "proven", "moved", "stalls", "ends"),
+    ("seconds", "prover", "proven", "moved", "stalls", "ends"),
     [
-        ("lb_tree_search", 990, 5.0, 0, True),  # neither has moved for 15 s, more than half of the turn
-        ("lb_tree_search", 990, 15.0, 0, False),
-        ("lb_tree_search", 990, 5.0, 2, False),  # others have had their turns
-        ("max_lp", 990, 5.0, 0, False),  # it proves all at once, and nothing can be seen before
-        ("max_lp", 900, 5.0, 0, True),  # but not as much as that
-        ("max_lp", None, 5.0, 0, True),
+        (20.0, "lb_tree_search", 990, 5.0, 0, True),  # neither has moved for 15 s, more than half of the turn
+        (20.0, "lb_tree_search", 990, 15.0, 0, False),
+        (20.0, "lb_tree_search", 990, 5.0, 2, False),  # others have had their turns
+        (20.0, "max_lp", 990, 5.0, 0, False),  # it proves all at once, and nothing can be seen before
+        (20.0, "max_lp", 900, 5.0, 0, True),  # but not as much as that
+        (20.0, "max_lp", None, 5.0, 0, True),
+        (100.0, "max_lp", 990, 45.0, 0, False),
+        (100.0, "max_lp", 990, 5.0, 0, True),  # nor after so long
     ],
 )
 def test_a_turn_ends_where_nothing_moves_unless_that_says_nothing(
-    prover: str, proven: int | None, moved: float, stalls: int, ends: bool
+    seconds: float, prover: str, proven: int | None, moved: float, stalls: int, ends: bool
 ) -> None:
-    """After 20 s, with 30 left, and an answer of 1000."""
-    search: Any = Whole.__new__(Whole)
-    search._improving, search._turn = SimpleNamespace(beside=None), SimpleNamespace(seconds=20.0, remaining=30.0)
-    search._position = SimpleNamespace(objective=SimpleNamespace(slack=lambda _: 0))
-    search._bends, search._stale, search._exactly, search._value, search._low = False, False, False, 1000, proven
-    search._prover, search._moved, search._stalls = prover, moved, stalls
-    assert search._is_settled() == ends
+    """With an answer of 1000."""
+    assert turn_of(seconds, prover, proven, moved=moved, stalls=stalls)._is_settled() == ends
 
 
 @pytest.mark.parametrize(("small", "alone"), [(0, True), (400, False)])
