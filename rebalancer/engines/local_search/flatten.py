@@ -360,6 +360,8 @@ class Flattener:
         problem = self.model.problem
         columns = self._columns
         singles = np.flatnonzero((columns[:, at.C_SIZE] == 1) & (columns[:, at.C_ITEM_OF] < 0))
+        home = np.where(problem.initial < 0, self.containers, problem.initial).astype(np.int32)
+        native = np.argsort(home, kind="stable").astype(np.int32)
         return {
             "sizes": np.array(
                 [
@@ -399,7 +401,9 @@ class Flattener:
             "scan_rows": self._scan_rows * at.R_WIDTH,
             "lane_weight": self._lane_weight.ravel(),
             "alike": self._alike.ravel(),
-            "home": np.where(problem.initial < 0, self.containers, problem.initial).astype(np.int32),
+            "home": home,
+            "native": native,
+            "first_native": np.searchsorted(home[native], np.arange(self.containers + 2)).astype(np.int64),
         }
 
     def at(self, assignment: NDArray[np.int32]) -> Flat:

@@ -1,4 +1,4 @@
-"""Moves that gain: descent and exchanges until they dry up, then chains and placing anew."""
+"""Moves that gain: descent and exchanges until they dry up, then recalls, chains and placing anew."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ SWEEPS = ((descend, WIDTH), (swap_down, _PARTNERS), (chase_down, _CHAINS), (rebu
 _WORTHWHILE, _ROUNDS = 0.01, 1_000
 #: The share of the time, and the most seconds, for chains and for placing anew when greedy search has dried up.
 _POLISH, _LAP = 0.01, 0.3
+#: What is recalled first: this share of what is away; then all of it. Both go on while a round gains so much.
+_CHEAPEST, _RECALLED = 0.3, 0.002
 
 
 def greedy(searcher: Searcher, position: int, budget: Budget) -> None:
@@ -34,6 +36,7 @@ def greedy(searcher: Searcher, position: int, budget: Budget) -> None:
         searcher.hand_over(patient=True)
         if budget.over or searcher.enough(position) or (_dry(searcher, between) and _dry(searcher, before)):
             break
+    _recall(searcher, position, budget)
     for kernel, width in SWEEPS[2:]:
         searcher.sweep(kernel, budget.part(min(_LAP, _POLISH * budget.remaining)), width)
     searcher.hand_over()
@@ -48,9 +51,19 @@ def _descend(searcher: Searcher, position: int, budget: Budget) -> None:
             break
 
 
-def _dry(searcher: Searcher, before: float) -> bool:
+def _recall(searcher: Searcher, position: int, budget: Budget) -> None:
+    """Recall objects until that gains little; where nothing is scarce all of them are where they gain most."""
+    for share in (_CHEAPEST, 1.0) if searcher.flat.scarce.any() else ():
+        for _ in range(_ROUNDS):
+            before = searcher.merit
+            searcher.recall(budget, share)
+            if budget.over or searcher.enough(position) or _dry(searcher, before, _RECALLED):
+                break
+
+
+def _dry(searcher: Searcher, before: float, worthwhile: float = _WORTHWHILE) -> bool:
     """Whether little has been gained since."""
-    return before - searcher.merit <= _WORTHWHILE * abs(before)
+    return before - searcher.merit <= worthwhile * abs(before)
 
 
 __all__ = ["SWEEPS", "WIDTH", "greedy"]

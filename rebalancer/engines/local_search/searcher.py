@@ -25,6 +25,7 @@ from rebalancer.engines.local_search.kernels.chains import vacate
 from rebalancer.engines.local_search.kernels.descent import move_teams, return_home
 from rebalancer.engines.local_search.kernels.heat import heat
 from rebalancer.engines.local_search.kernels.layout import Flat
+from rebalancer.engines.local_search.kernels.recall import recall, returning
 from rebalancer.engines.local_search.kernels.slopes import compute
 from rebalancer.engines.local_search.kernels.trail import (
     M_BEST,
@@ -63,6 +64,8 @@ _GUESSES, _IN_VAIN, _PAYS = 1_000, 0.01, 0.05
 _TEAMS, _MOST_TEAMS = 20, 20_000
 #: Containers that an object looks at where its own is emptied, and the share of the time left that a round may take.
 _VACANT, _VACATING = 16, 0.1
+#: In how many ways an object is recalled, and how many looks at a container each takes as long as.
+_WAYS, _RECALL = 4, 25
 #: Seconds that pass between two answers that are handed over.
 _SHARE = 0.25
 #: Containers are crowded where fewer than this share of random moves are within the limits on amounts.
@@ -224,6 +227,15 @@ class Searcher:
             if stopped < objects:
                 self.clear_log()
             at = stopped
+
+    def recall(self, budget: Budget, share: float) -> None:
+        """Recall a share of what is away, those first that cost least to return."""
+        cost = np.empty(len(self.flat.place))
+        returning(self.flat, cost)
+        most = math.ceil(share * np.count_nonzero(cost < np.inf))
+        order = np.argsort(cost, kind="stable")[:most].astype(np.int32)
+        self.slopes()
+        self.work_on(order, recall, budget, _WAYS, self.least, np.full(most, _RECALL))
 
     def together(self, budget: Budget) -> None:
         """Move whole groups, which may pay where no single move does."""

@@ -39,6 +39,8 @@ ENTRIES = (
     "best_place",
     "follow",
     "trade",
+    "returning",
+    "recall",
     "anneal",
 )
 
@@ -82,7 +84,18 @@ def load(on_kernel: Callable[[str], None] | None = None) -> None:
 def _runs() -> dict[str, Callable[[], object]]:
     """Return what runs each kernel with arguments of the types that searches use."""
     from rebalancer.engines.local_search.flatten import Flattener
-    from rebalancer.engines.local_search.kernels import chains, descent, heat, ranks, settle, slopes, trade, trail, walk
+    from rebalancer.engines.local_search.kernels import (
+        chains,
+        descent,
+        heat,
+        ranks,
+        recall,
+        settle,
+        slopes,
+        trade,
+        trail,
+        walk,
+    )
 
     model = _tiny()
     flat = Flattener(model).at(model.problem.initial)
@@ -115,6 +128,8 @@ def _runs() -> dict[str, Callable[[], object]]:
         "best_place": lambda: trail.best_place(flat, own, np.empty_like(flat.place)),
         "follow": lambda: trail.follow(flat, flat.place.copy()),
         "trade": lambda: trade.trade(flat, own, 1, 1.0),
+        "returning": lambda: recall.returning(flat, np.zeros(2)),
+        "recall": lambda: recall.recall(flat, own, order, 0, 0, 1, 1.0),
         "anneal": lambda: walk.anneal(flat, own, 1, 1.0, 1.0, 0.5, 0.1, 0.1),
     }
 

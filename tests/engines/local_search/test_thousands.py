@@ -22,6 +22,7 @@ from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild, 
 from rebalancer.engines.local_search.kernels.descent import descend, move_teams, return_home, swap_down
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Flat
 from rebalancer.engines.local_search.kernels.propagate import move, objective
+from rebalancer.engines.local_search.kernels.recall import recall
 from rebalancer.engines.local_search.kernels.trade import trade
 from rebalancer.engines.local_search.kernels.trail import T_BEST, T_KEPT, T_LENGTH, T_TRIED
 from rebalancer.engines.local_search.kernels.walk import anneal
@@ -160,6 +161,8 @@ def test_searching(hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         kept = trail.numbers[T_KEPT]
         trade(flat, trail, 3_000, hot)
         traded += int(trail.numbers[T_KEPT] - kept)
+        agree(flat, model)
+        recall(flat, trail, members, 0, 120, 4, searcher.least)
         agree(flat, model)
         move_teams(flat, trail, starts, members, 60, 4, 1e3)
         return_home(flat, trail, 0, 120, 0.0)

@@ -126,16 +126,17 @@ def lanes_fill(f: Any, s: int, o: int) -> float:
 
 @kernel
 def note_scarce(f: Any) -> None:
-    """Note in which lanes what is free before the line bends is little beside what is beyond."""
+    """Note in which lanes what is free before the line bends, or ends, is little beside what is beyond."""
     n = f.sizes[Z_LANES]
     for i in range(n):
         free, beyond = 0.0, 0.0
         for s in range(f.sizes[Z_CONTAINERS]):
             at = s * n * L_WIDTH + i
-            room, rate = f.lanes[at + L_KNEE * n] - f.lanes[at], f.lanes[at + L_RATE * n]
-            if rate > 0.0 and room < NOWHERE:
-                free += rate * max(0.0, room)
-                beyond += rate * max(0.0, -room)
+            end = f.lanes[at + L_WALL * n]
+            if f.lanes[at + L_RATE * n] > 0.0:
+                end = min(end, f.lanes[at + L_KNEE * n])
+            free += max(0.0, end - f.lanes[at])  # without an end there is room for all
+            beyond += max(0.0, f.lanes[at] - end)
         if beyond > 0.0 and free <= _SCARCE * beyond:
             f.scarce[i] = 1
 

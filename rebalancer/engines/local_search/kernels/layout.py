@@ -132,6 +132,8 @@ class Flat(Arrays):
     head_weight: Float64  # what one rounded unit of each is worth
     hash_rows: Int64  # where each hash row begins
     home: Int32  # initial container of each object; number of containers: unplaced
+    native: Int32  # objects in the order of their homes
+    first_native: Int64  # where those of each home begin; containers + 2
     scan_rows: Int64  # where the memberships of each object begin that are not in lanes; objects
     lane_weight: Float64  # of each object in each lane, away from where it started and there; zeros at the end
     alike: Int32  # Z_ALIKE objects of each that weigh about the same

@@ -48,7 +48,7 @@ from rebalancer.engines.local_search.kernels.trail import (
 #: How many steps of a walk one takes as long as.
 TRADE = 16
 #: Objects of a container that are drawn from at most: of very many, those near the front of its list.
-_FRONT = 256
+FRONT = 256
 #: Where the other side begins among things that may happen. A thing is that an object goes to the other container, or
 #: that it changes places with one there of the same group: what forbids the one does not forbid both.
 _OTHER = SOME + MATES
@@ -81,6 +81,13 @@ def trade(f: Any, t: Any, steps: int, temperature: float) -> int:
 @kernel
 def trade_best(f: Any, t: Any, a: int, b: int, allowed: float) -> bool:
     """Make the cheapest trade of some objects of two containers, if it costs less than ``allowed``; return if so."""
+    length = t.numbers[T_LENGTH]
+    return bool(trade_unjudged(f, t, a, b, allowed) and judged(f, t, length, allowed))
+
+
+@kernel
+def trade_unjudged(f: Any, t: Any, a: int, b: int, allowed: float) -> bool:
+    """Make what looks like the cheapest trade, if it costs less than ``allowed``, for others to judge; return if so."""
     lanes = _bent(f, t, a, b)
     if lanes == 0:  # whatever pays does so move by move
         return False
@@ -115,10 +122,9 @@ def trade_best(f: Any, t: Any, a: int, b: int, allowed: float) -> bool:
                     best, found, others = cost, i, j
     if found < 0:
         return False
-    length = t.numbers[T_LENGTH]
     _carry_out(f, t, found, b, a)
     _carry_out(f, t, others, a, b)
-    return bool(judged(f, t, length, allowed))
+    return True
 
 
 @kernel
@@ -147,7 +153,7 @@ def _some(f: Any, t: Any, a: int, b: int, first: int) -> int:
 
     And where somebody of the same group is in the way there.
     """
-    n, taken, rest = min(f.load[a], _FRONT), 0, 0
+    n, taken, rest = min(f.load[a], FRONT), 0, 0
     o = f.first[a]
     for _ in range(n):
         rest += not outside(f, t, o, b)
