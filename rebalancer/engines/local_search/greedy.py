@@ -18,8 +18,12 @@ SWEEPS = ((descend, WIDTH), (swap_down, _PARTNERS), (chase_down, _CHAINS), (rebu
 _WORTHWHILE, _ROUNDS = 0.01, 1_000
 #: The share of the time, and the most seconds, for chains and for placing anew when greedy search has dried up.
 _POLISH, _LAP = 0.01, 0.3
-#: What is recalled first: this share of what is away; then all of it. Both go on while a round gains so much.
-_CHEAPEST, _RECALLED = 0.3, 0.002
+#: What is recalled first: this share of what is away; then all of it.
+_CHEAPEST = 0.3
+#: Recalls take turns of these shares of the time that is left, or of so many seconds. They go on while they would gain
+#: this share of what there is in all of that: walks gain so much, if they make so many steps for each object, and less
+#: with fewer.
+_FIRST, _TURN, _HORIZON, _PAYS, _STEPS = 0.01, 0.05, 60.0, 0.5, 1_000
 
 
 def greedy(searcher: Searcher, position: int, budget: Budget) -> None:
@@ -52,18 +56,27 @@ def _descend(searcher: Searcher, position: int, budget: Budget) -> None:
 
 
 def _recall(searcher: Searcher, position: int, budget: Budget) -> None:
-    """Recall objects until that gains little; where nothing is scarce all of them are where they gain most."""
-    for share in (_CHEAPEST, 1.0) if searcher.flat.scarce.any() else ():
+    """Recall objects while that pays; where nothing is scarce all of them are where they gain most."""
+    if budget.over or not searcher.flat.scarce.any():
+        return
+    whole, size = min(_HORIZON, budget.remaining), _FIRST
+    least = _PAYS * min(1.0, searcher.speed * whole / _STEPS)
+    for share in (_CHEAPEST, 1.0):
         for _ in range(_ROUNDS):
-            before = searcher.merit
-            searcher.recall(budget, share)
-            if budget.over or searcher.enough(position) or _dry(searcher, before, _RECALLED):
+            before, turn = searcher.merit, budget.part(size * whole)
+            searcher.recall(turn, share)
+            if budget.over or searcher.enough(position):
+                return
+            if before - searcher.merit <= least * turn.seconds / whole * abs(before):
                 break
+            size = _TURN
+        if size == _FIRST:  # not even the cheapest ones pay
+            return
 
 
-def _dry(searcher: Searcher, before: float, worthwhile: float = _WORTHWHILE) -> bool:
+def _dry(searcher: Searcher, before: float) -> bool:
     """Whether little has been gained since."""
-    return before - searcher.merit <= worthwhile * abs(before)
+    return before - searcher.merit <= _WORTHWHILE * abs(before)
 
 
 __all__ = ["SWEEPS", "WIDTH", "greedy"]

@@ -18,7 +18,7 @@ from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.trail import M_BEST
 from rebalancer.engines.local_search.repair import repair
 from rebalancer.engines.local_search.searcher import Searcher
-from rebalancer.engines.local_search.walking import MIXES, levelled, relaxed, steps_each, walk
+from rebalancer.engines.local_search.walking import MIXES, levelled, relaxed, walk
 from rebalancer.engines.local_search.walks import TRADED, Trades, Walks
 from rebalancer.model import Model
 
@@ -85,7 +85,7 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
     if budget.stop.is_set():  # a million objects take most of a second to tell how fast walks are
         return
     whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
-    walks = Walks(searcher.crowded(), searcher.goals().differ, steps_each(searcher, whole), searcher.daring)
+    walks = Walks(searcher.crowded(), searcher.goals().differ, searcher.speed * whole, searcher.daring)
     trades = Trades()
     for turn in count():
         if budget.over or searcher.enough(position):

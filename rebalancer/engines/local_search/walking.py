@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -48,8 +47,6 @@ _WALKING, _MENDING, _MENDING_STEPS, _WARM = 0.9, 20, 100_000, 0.02
 _CLOSELY, _SPOTS = ((oust, 4_000), (chase_down, 64)), 2
 #: Shares of exchanges, returns home and ejections that walks take in turn.
 MIXES = ((0.3, 0.3, 0.3), (0.1, 0.2, 0.6), (0.2, 0.5, 0.2))
-#: So many steps tell how long one takes, once so many have been made that what is noted by object is known.
-_SOUNDING, _MOST_SOUNDING = 20_000, 200_000
 
 
 def walk(
@@ -217,17 +214,4 @@ def _mend(searcher: Searcher, budget: Budget, typical: float, mix: tuple[float, 
         searcher.trail.numbers[T_LENGTH] = 0
 
 
-def steps_each(searcher: Searcher, seconds: float) -> float:
-    """Return how many steps a walk of some time makes for each object, as far as a short one tells."""
-    temperature, objects = 1e-3 * searcher.least, len(searcher.flat.place)
-    for steps in (min(objects, _MOST_SOUNDING), _SOUNDING):
-        made, began = 0, time.perf_counter()
-        while made < steps:
-            made += max(1, anneal(searcher.flat, searcher.trail, steps, temperature, temperature, *MIXES[0]))
-            searcher.clear_log()
-        searcher.incumbent.budget.spend(made * STEP)
-    took = made * STEP if searcher.incumbent.budget.deterministic else time.perf_counter() - began
-    return made / took * seconds / objects
-
-
-__all__ = ["MIXES", "levelled", "relaxed", "steps_each", "walk"]
+__all__ = ["MIXES", "levelled", "relaxed", "walk"]
