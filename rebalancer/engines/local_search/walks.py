@@ -44,9 +44,9 @@ _THOROUGH = Walk(16.0, 0.9, relaxed=True)
 _AFTERWARDS = (Walk(0.3, 0.2), Walk(2.0, 0.25, relaxed=True))
 
 #: Walks with levelled goals start at this multiple of what the mildest one costs. The first takes at least the first of
-#: these shares of the time, none more than the second, so that greedy search can follow; and none makes fewer steps for
-#: each object.
-_MILD, _FIRST, _MOST, _FEWEST = 0.25, 0.05, 0.85, 130
+#: these shares of the time, none more than the second, so that greedy search can follow. It makes so many steps for
+#: each object where there is time: several shorter ones end higher. None makes fewer than the last number.
+_MILD, _FIRST, _MOST, _GOOD, _FEWEST = 0.25, 0.05, 0.85, 300, 130
 #: Each takes so many times as long as the last one, so often.
 _GROWTH, _GROWING = 1.4, 6
 #: A walk that makes so many steps for each object is followed by trades, and every other one that levels goals starts
@@ -110,7 +110,7 @@ class Walks:
         if self._relaxing:
             return _AFTERWARDS[number % 2 - 1] if number else _thorough(self.steps, _THOROUGH.share, not self.daring)
         if self._levelling:
-            share = max(_FIRST, _FEWEST / self.steps) * _GROWTH ** min(self._levelled, _GROWING)
+            share = max(_FIRST, _GOOD / self.steps) * _GROWTH ** min(self._levelled, _GROWING)
             self._levelled += 1
             share = min(share, _MOST * left, max(left / (1 + trading), _ENOUGH / self.steps))
             if share * self.steps < _FEWEST:

@@ -249,8 +249,9 @@ def test_walks_grow_while_there_is_time() -> None:
     assert [walks.next(1.0).share for _ in range(8)] == pytest.approx(grown)
     assert walks.next(0.1).share == pytest.approx(0.085)
     assert not walks.next(0.005).levelled  # fewer than 130 steps for each object
-    one = Walks(crowded=False, uneven=True, steps=200).next(1.0)
-    assert (one.levelled, one.share) == (True, 0.65)
+    for steps, share in ((6_000, 0.05), (1_000, 0.3), (200, 0.85)):  # 300 for each object where there is time
+        one = Walks(crowded=False, uneven=True, steps=steps).next(1.0)
+        assert (one.levelled, one.share) == (True, share)
     for other in (Walks(False, True, 50), Walks(False, False, 10_000), Walks(True, True, 10_000)):
         assert not other.next(1.0).levelled
 
