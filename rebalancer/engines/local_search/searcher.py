@@ -66,7 +66,7 @@ _TEAMS, _MOST_TEAMS = 20, 20_000
 #: Containers that an object looks at where its own is emptied, and the share of the time left that a round may take.
 _VACANT, _VACATING = 16, 0.1
 #: In how many ways an object is recalled, and how many looks at a container each takes as long as.
-_WAYS, _RECALL = 4, 25
+_WAYS, _RECALL = 4, 150
 #: So many steps, with such shares of exchanges, returns home and ejections, tell how long one takes, once so many have
 #: been made that what is noted by object is known.
 _SOUNDING, _MIX, _MOST_SOUNDING = 20_000, (0.3, 0.3, 0.3), 200_000
