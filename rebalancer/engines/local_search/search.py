@@ -18,8 +18,8 @@ from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.trail import M_BEST
 from rebalancer.engines.local_search.repair import repair
 from rebalancer.engines.local_search.searcher import Searcher
-from rebalancer.engines.local_search.walking import MIXES, levelled, relaxed, walk
-from rebalancer.engines.local_search.walks import TRADED, Trades, Walks
+from rebalancer.engines.local_search.walking import levelled, relaxed, walk
+from rebalancer.engines.local_search.walks import MIXES, TRADED, Trades, Walks
 from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)

@@ -52,6 +52,7 @@ from rebalancer.engines.local_search.kernels.trail import (
 from rebalancer.engines.local_search.kernels.walk import anneal, may_leave, sample, sampled_share
 from rebalancer.engines.local_search.limits import Limits
 from rebalancer.engines.local_search.pace import Pace
+from rebalancer.engines.local_search.walks import MIXES
 from rebalancer.model import Model
 from rebalancer.problem.numbers import IntArray
 
@@ -67,9 +68,8 @@ _TEAMS, _MOST_TEAMS = 20, 20_000
 _VACANT, _VACATING = 16, 0.1
 #: In how many ways an object is recalled, and how many looks at a container each takes as long as.
 _WAYS, _RECALL = 4, 150
-#: So many steps, with such shares of exchanges, returns home and ejections, tell how long one takes, once so many have
-#: been made that what is noted by object is known.
-_SOUNDING, _MIX, _MOST_SOUNDING = 20_000, (0.3, 0.3, 0.3), 200_000
+#: So many steps tell how long one takes, once so many have been made that what is noted by object is known.
+_SOUNDING, _MOST_SOUNDING = 20_000, 200_000
 #: Seconds that pass between two answers that are handed over.
 _SHARE = 0.25
 #: Containers are crowded where fewer than this share of random moves are within the limits on amounts.
@@ -297,7 +297,7 @@ class Searcher:
         for steps in (min(objects, _MOST_SOUNDING), _SOUNDING):
             made, began = 0, time.perf_counter()
             while made < steps:
-                made += max(1, anneal(self.flat, self.trail, steps, temperature, temperature, *_MIX))
+                made += max(1, anneal(self.flat, self.trail, steps, temperature, temperature, *MIXES[0]))
                 self.clear_log()
             budget.spend(made * STEP)
         took = made * STEP if budget.deterministic else time.perf_counter() - began

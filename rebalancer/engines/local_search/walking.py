@@ -45,8 +45,6 @@ _FIFTIETHS = 50
 _WALKING, _MENDING, _MENDING_STEPS, _WARM = 0.9, 20, 100_000, 0.02
 #: Each round looks closely at the objects of so many containers for each cell that is beyond its limits.
 _CLOSELY, _SPOTS = ((oust, 4_000), (chase_down, 64)), 2
-#: Shares of exchanges, returns home and ejections that walks take in turn.
-MIXES = ((0.3, 0.3, 0.3), (0.1, 0.2, 0.6), (0.2, 0.5, 0.2))
 
 
 def walk(
@@ -214,4 +212,4 @@ def _mend(searcher: Searcher, budget: Budget, typical: float, mix: tuple[float, 
         searcher.trail.numbers[T_LENGTH] = 0
 
 
-__all__ = ["MIXES", "levelled", "relaxed", "walk"]
+__all__ = ["levelled", "relaxed", "walk"]

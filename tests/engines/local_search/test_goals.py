@@ -20,7 +20,7 @@ from rebalancer.engines.local_search.kernels.slopes import compute
 from rebalancer.engines.local_search.kernels.trail import M_NOW, T_BLIND, T_GUESSES, T_HITS, appraise
 from rebalancer.engines.local_search.kernels.walk import effects
 from rebalancer.engines.local_search.searcher import Searcher
-from rebalancer.engines.local_search.walks import Walk, Walks
+from rebalancer.engines.local_search.walks import MIXES, Walk, Walks
 from rebalancer.model import Model
 from tests.engines.local_search.test_scan import pair_cost
 
@@ -237,7 +237,7 @@ def test_a_levelled_walk_afresh_starts_from_the_initial_assignment(monkeypatch: 
     monkeypatch.setattr(Searcher, "sweep", lambda *_: None)
     for afresh in (True, False):
         best, merit = searcher.flat.place.copy(), searcher.merit
-        walking.levelled(searcher, 0, budget, budget.part(0.0), 0.25, walking.MIXES[0], afresh)
+        walking.levelled(searcher, 0, budget, budget.part(0.0), 0.25, MIXES[0], afresh)
         assert (stood.pop() == (searcher.flat.home if afresh else best)).all()
         searcher.rest()
         assert searcher.merit <= merit

@@ -77,7 +77,7 @@ def test_greedy_search_recalls() -> None:
     assert score.integers[0] == round(3 / 4 * before)
 
 
-def test_who_is_home_costs_nothing_to_return() -> None:
+def test_only_who_is_away_may_return() -> None:
     _, searcher = at_four_moves()
     cost = np.zeros(len(searcher.flat.place))
     returning(searcher.flat, cost)

@@ -16,6 +16,7 @@ from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.propagate import move
 from rebalancer.engines.local_search.kernels.trail import T_LENGTH, T_RELAXED, appraise
 from rebalancer.engines.local_search.searcher import Searcher
+from rebalancer.engines.local_search.walks import MIXES
 from rebalancer.model import Model
 from tests.engines.worlds import attracted
 
@@ -69,7 +70,7 @@ def began(monkeypatch: pytest.MonkeyPatch, searcher: Searcher) -> list[Any]:
     stood: list[Any] = []
     monkeypatch.setattr(Searcher, "sweep", lambda self, *_: stood.append(self.flat.place.tolist()))
     budget = searcher.incumbent.budget
-    walking.relaxed(searcher, budget, budget.part(0.0), 1.0, walking.MIXES[0], afresh=True)
+    walking.relaxed(searcher, budget, budget.part(0.0), 1.0, MIXES[0], afresh=True)
     return stood
 
 
@@ -112,6 +113,6 @@ def test_a_log_that_is_full_is_no_fast_kernel(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(walking, "anneal", full_at_once)
     budget = searcher.incumbent.budget
     budget.iterations = 7 * 100
-    walking.walk(searcher, budget, 1.0, walking.MIXES[0], typical=1.0)
+    walking.walk(searcher, budget, 1.0, MIXES[0], typical=1.0)
     assert len(asked) == 100
     assert np.max(asked) < 1e6

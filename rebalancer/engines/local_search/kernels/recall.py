@@ -47,7 +47,7 @@ _THERE = _AWAY + SOME
 
 @kernel
 def returning(f: Any, cost: Any) -> None:
-    """Note what it costs each object to return home, infinity for those that cannot."""
+    """Note what it costs each object to return home as things are, infinity for those that are there or have none."""
     for o in range(f.sizes[Z_OBJECTS]):
         cost[o] = pair(f, o, f.home[o], FORBIDDEN) if _is_away(f, o) else math.inf
 
