@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 #: Shares of exchanges, returns home and ejections that walks take in turn.
@@ -49,8 +50,9 @@ _AFTERWARDS = (Walk(0.3, 0.2), Walk(2.0, 0.25, relaxed=True))
 #: these shares of the time, none more than the second, so that greedy search can follow. It makes so many steps for
 #: each object where there is time: several shorter ones end higher. None makes fewer than the last number.
 _MILD, _FIRST, _MOST, _GOOD, _FEWEST = 0.25, 0.05, 0.85, 300, 130
-#: Each takes so many times as long as the last one, so often.
-_GROWTH, _GROWING = 1.4, 6
+#: Each takes so many times as long as the last one, so often; once they make so many steps for each object, only after
+#: one that has ended lower than all before: where longer ones end no lower, more of them are better.
+_GROWTH, _GROWING, _AMPLE = 1.4, 6, 4_000
 #: A walk that makes so many steps for each object is followed by trades, and every other one that levels goals starts
 #: afresh: what is large stays where the first walk has put it, however many follow from there.
 _ENOUGH = 1_000
@@ -83,6 +85,8 @@ class Walks:
     number: int = 0
     _first: float = 0.0
     _levelled: int = 0
+    _lowest: float = math.inf
+    _grown: int = 0
     _trials: tuple[Walk, ...] = ()
 
     def __post_init__(self) -> None:
@@ -112,7 +116,7 @@ class Walks:
         if self._relaxing:
             return _AFTERWARDS[number % 2 - 1] if number else _thorough(self.steps, _THOROUGH.share, not self.daring)
         if self._levelling:
-            share = max(_FIRST, _GOOD / self.steps) * _GROWTH ** min(self._levelled, _GROWING)
+            share = max(_FIRST, _GOOD / self.steps) * _GROWTH**self._grown
             self._levelled += 1
             share = min(share, _MOST * left, max(left / (1 + trading), _ENOUGH / self.steps))
             if share * self.steps < _FEWEST:
@@ -137,6 +141,10 @@ class Walks:
     def learn(self, walk: Walk, end: float) -> None:
         """Note where a walk ended; infinity: nowhere that holds the bounds."""
         self.ends[walk.multiple] = end
+        if self._levelled and walk.levelled:
+            if end < self._lowest or walk.share * self.steps < _AMPLE:
+                self._grown = min(self._grown + 1, _GROWING)
+            self._lowest = min(self._lowest, end)
 
 
 #: Walks by trades start at these multiples in turn, and end at this share of it.

@@ -243,10 +243,19 @@ def test_a_levelled_walk_afresh_starts_from_the_initial_assignment(monkeypatch: 
         assert searcher.merit <= merit
 
 
-def test_walks_grow_while_there_is_time() -> None:
+def ending_lower(walks: Walks, number: int, left: float = 1.0) -> list[Walk]:
+    """Return so many walks, each of which ends lower than all before."""
+    made = []
+    for merit in range(number, 0, -1):
+        made.append(walks.next(left))
+        walks.learn(made[-1], float(merit))
+    return made
+
+
+def test_walks_grow_while_they_end_lower_and_there_is_time() -> None:
     walks = Walks(crowded=False, uneven=True, steps=10_000)
     grown = [0.05, 0.07, 0.098, 0.1372, 0.19208, 0.268912, 0.3764768, 0.3764768]  # by 1.4, six times
-    assert [walks.next(1.0).share for _ in range(8)] == pytest.approx(grown)
+    assert [walk.share for walk in ending_lower(walks, 8)] == pytest.approx(grown)
     assert walks.next(0.1).share == pytest.approx(0.085)
     assert not walks.next(0.005).levelled  # fewer than 130 steps for each object
     for steps, share in ((6_000, 0.05), (1_000, 0.3), (200, 0.85)):  # 300 for each object where there is time
@@ -256,17 +265,31 @@ def test_walks_grow_while_there_is_time() -> None:
         assert not other.next(1.0).levelled
 
 
+def test_walks_of_ample_steps_that_end_no_lower_stay_as_short_as_they_are() -> None:
+    walks = Walks(crowded=False, uneven=True, steps=80_000)
+    shares = []
+    for merit in (5.0, 5.0, 6.0, 4.0, 4.5, 3.0, 3.0):
+        walk = walks.next(1.0)
+        shares.append(walk.share)
+        walks.learn(walk, merit)
+    assert shares == pytest.approx([0.05, 0.07, 0.07, 0.07, 0.098, 0.098, 0.1372])
+    walks = Walks(crowded=False, uneven=True, steps=40_000)
+    for share in (0.05, 0.07, 0.098, 0.1372, 0.1372):  # four thousand for each object from the fourth on
+        walk = walks.next(1.0)
+        assert walk.share == pytest.approx(share)
+        walks.learn(walk, 5.0)
+
+
 def test_every_other_walk_with_levelled_goals_starts_afresh_if_there_are_steps_for_it() -> None:
     walks = Walks(crowded=False, uneven=True, steps=20_000)
     assert [walks.next(1.0).afresh for _ in range(6)] == [False, True, False, True, False, True]
     walks = Walks(crowded=False, uneven=True, steps=5_000)  # a thousand from the sixth walk on
-    assert [walks.next(1.0).afresh for _ in range(8)] == [False] * 5 + [True, False, True]
+    assert [walk.afresh for walk in ending_lower(walks, 8)] == [False] * 5 + [True, False, True]
 
 
 def test_walks_leave_time_for_trades_where_they_have_steps_enough() -> None:
     walks = Walks(crowded=False, uneven=True, steps=10_000)
-    for _ in range(6):
-        walks.next(1.0)
+    ending_lower(walks, 6)
     assert walks.next(0.5, 1.0).share == pytest.approx(0.25)
     assert walks.next(0.15, 1.0).share == pytest.approx(0.1)  # a thousand steps for each object
     assert walks.next(0.5, 0.25).share == pytest.approx(0.3764768)
