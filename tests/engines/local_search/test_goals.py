@@ -143,7 +143,7 @@ def test_goals_are_levelled_once_the_steep_ones_are_nearly_gone() -> None:
     walks.notice(False)
     assert not walks.next().levelled
     walks.notice(True)
-    assert [walks.next().share for _ in range(2)] == pytest.approx([0.05, 0.07])
+    assert [walk.share for walk in ending_lower(walks, 2)] == pytest.approx([0.05, 0.07])
     walks.notice(False)
     assert walks.next().levelled, "else it would go back and forth"
     for other in (Walks(False, False, 50), Walks(True, False, 10_000)):
