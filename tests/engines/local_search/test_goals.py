@@ -243,11 +243,11 @@ def test_a_levelled_walk_afresh_starts_from_the_initial_assignment(monkeypatch: 
         assert searcher.merit <= merit
 
 
-def ending_lower(walks: Walks, number: int, left: float = 1.0) -> list[Walk]:
+def ending_lower(walks: Walks, number: int) -> list[Walk]:
     """Return so many walks, each of which ends lower than all before."""
     made = []
     for merit in range(number, 0, -1):
-        made.append(walks.next(left))
+        made.append(walks.next())
         walks.learn(made[-1], float(merit))
     return made
 
