@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from typing import Any
 
@@ -26,8 +26,9 @@ from rebalancer.engines.local_search.kernels.chains import vacate
 from rebalancer.engines.local_search.kernels.descent import move_teams, return_home
 from rebalancer.engines.local_search.kernels.heat import heat
 from rebalancer.engines.local_search.kernels.layout import Flat
-from rebalancer.engines.local_search.kernels.recall import recall, returning
+from rebalancer.engines.local_search.kernels.recall import fullness, recall, returning
 from rebalancer.engines.local_search.kernels.slopes import compute
+from rebalancer.engines.local_search.kernels.trade import TRADE, even_out
 from rebalancer.engines.local_search.kernels.trail import (
     M_BEST,
     M_NOW,
@@ -68,6 +69,8 @@ _TEAMS, _MOST_TEAMS = 20, 20_000
 _VACANT, _VACATING = 16, 0.1
 #: In how many ways an object is recalled, and how many looks at a container each takes as long as.
 _WAYS, _RECALL = 4, 150
+#: With how many containers one that has too much trades, of at least how many that have room.
+_TRADES, _COOL = 6, 16
 #: So many steps tell how long one takes, once so many have been made that what is noted by object is known.
 _SOUNDING, _MOST_SOUNDING = 20_000, 200_000
 #: Seconds that pass between two answers that are handed over.
@@ -79,6 +82,10 @@ _TIGHT = 0.6
 _FRESH, _TURNS = 200_000, 16
 #: Smaller gains than this share of the merit are noise of floating point.
 _NOISE = 1e-12
+
+
+def _even_out(cool: NDArray[np.int32], flat: Flat, trail: Trail, *which: Any) -> int:
+    return even_out(flat, trail, cool, *which)
 
 
 def _numbers(_model: Model) -> Iterator[int]:
@@ -232,14 +239,27 @@ class Searcher:
                 self.clear_log()
             at = stopped
 
-    def recall(self, budget: Budget, share: float) -> None:
-        """Recall a share of what is away, those first that cost least to return."""
+    def recall(self, budget: Budget, seconds: float, share: float) -> None:
+        """Recall a share of what is away for some seconds, those first that cost least to return."""
         cost = np.empty(len(self.flat.place))
         returning(self.flat, cost)
         most = math.ceil(share * np.count_nonzero(cost < np.inf))
         order = np.argsort(cost, kind="stable")[:most].astype(np.int32)
         self.slopes()
-        self.work_on(order, recall, budget, _WAYS, self.least, np.full(most, _RECALL))
+        part = budget.part(seconds)  # sorting does not count
+        self.work_on(order, recall, part, _WAYS, self.least, np.full(most, _RECALL))
+
+    def even_out(self, budget: Budget, seconds: float) -> None:
+        """Trade what containers have too much for room that others have for some seconds, those first with most."""
+        over, room = np.empty(self.containers), np.empty(self.containers)
+        fullness(self.flat, over, room)
+        hot = np.argsort(-over, kind="stable")[: np.count_nonzero(over)].astype(np.int32)
+        cool = np.argsort(-room, kind="stable").astype(np.int32)
+        half = np.searchsorted(np.cumsum(room[cool]), over.sum() / 2)
+        cool = cool[: max(_COOL, int(half) + 1)]
+        self.slopes()
+        part = budget.part(seconds)
+        self.work_on(hot, partial(_even_out, cool), part, _TRADES, self.least, np.full(len(hot), TRADE))
 
     def together(self, budget: Budget) -> None:
         """Move whole groups, which may pay where no single move does."""

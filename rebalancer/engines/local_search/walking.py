@@ -129,7 +129,7 @@ def levelled(
     appraise(searcher.flat, searcher.trail)
     restart(searcher.flat, searcher.trail)
     searcher.best_merit = math.inf
-    greedy(searcher, position, budget)
+    greedy(searcher, position, budget, walked=True)
     searcher.harvest()
     searcher.trail.numbers[T_LENGTH] = searcher.trail.numbers[T_BEST] = 0
     if (*searcher.trail.best[:position], searcher.best_merit) > (*marks[:position], merit):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from rebalancer.engines.local_search.greedy import greedy
 from rebalancer.engines.local_search.kernels.descent import descend, swap_down
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.propagate import move
-from rebalancer.engines.local_search.kernels.recall import recall, returning
+from rebalancer.engines.local_search.kernels.recall import fullness, recall, returning
 from rebalancer.engines.local_search.kernels.trail import T_KEPT, T_LENGTH, appraise
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.model import Model
@@ -20,31 +21,60 @@ from tests.engines.local_search.test_thousands import agree_with
 from tests.engines.local_search.test_trade import searcher_of
 
 
-def full_hosts() -> tuple[Rebalancer, dict[str, str]]:
-    """Four hosts of 100 and where their tasks may be so that all are exactly full, with four moves; three would do.
-
-    ``left`` has to lose 10, which is ``r`` or both of ``o`` and ``w``; ``right`` has to lose 9, which is ``x`` and
-    ``y``. The two others have room for 8 and 11.
-    """
+def solver_of(held: dict[str, list[str]], sizes: dict[str, int]) -> Rebalancer:
+    """Hosts that should hold no more than 100, and as few moves as that takes."""
     solver = Rebalancer("task", "host")
-    solver.set_assignment({"left": ["o", "w", "r", "ll"], "a": ["aa"], "b": ["bb"], "right": ["x", "y", "rr"]})
-    sizes = {"o": 7, "w": 3, "r": 10, "x": 8, "y": 1, "ll": 90, "aa": 92, "bb": 89, "rr": 100}
+    solver.set_assignment(held)
     solver.add_object_dimension("cpu", sizes)
-    solver.add_container_dimension("cpu", dict.fromkeys(("left", "a", "b", "right"), 100))
+    solver.add_container_dimension("cpu", dict.fromkeys(held, 100))
     solver.add_goal(CapacitySpec(scope="host", dimension="cpu"), weight=1_000)
     solver.add_goal(MinimizeMovementSpec(scope="host"))
-    return solver, {"o": "a", "y": "a", "w": "b", "x": "b"}
+    return solver
 
 
-def at_four_moves() -> tuple[Rebalancer, Searcher]:
-    solver, places = full_hosts()
+def at(solver: Rebalancer, places: dict[str, str]) -> Searcher:
+    """Return a searcher that stands where some tasks are elsewhere."""
     problem = solver.model.problem
     searcher = searcher_of(solver.model)
     for task, host in places.items():
         move(searcher.flat, problem.objects.index[task], problem.containers.index[host])
     appraise(searcher.flat, searcher.trail)
     searcher.start_here()
-    return solver, searcher
+    return searcher
+
+
+def at_four_moves() -> tuple[Rebalancer, Searcher]:
+    """Four hosts that are exactly full, with four moves; three would do.
+
+    ``left`` has to lose 10, which is ``r`` or both of ``o`` and ``w``; ``right`` has to lose 9, which is ``x`` and
+    ``y``. The two others have room for 8 and 11.
+    """
+    sizes = {"o": 7, "w": 3, "r": 10, "x": 8, "y": 1, "ll": 90, "aa": 92, "bb": 89, "rr": 100}
+    held = {"left": ["o", "w", "r", "ll"], "a": ["aa"], "b": ["bb"], "right": ["x", "y", "rr"]}
+    solver = solver_of(held, sizes)
+    return solver, at(solver, {"o": "a", "y": "a", "w": "b", "x": "b"})
+
+
+def at_six_moves() -> Searcher:
+    """Five hosts that are exactly full, with six moves.
+
+    ``o`` and ``w`` could come home if ``r`` left. Then one of ``a`` and ``b`` has 7 too much, or 3, and the other one
+    as much room; what they hold differs by 2, 4, 6 or 8 only. With what is in ``c`` it can be settled.
+    """
+    sizes = {"o": 7, "w": 3, "r": 10, "ll": 90, "aa": 91, "v": 2, "bb": 89, "x": 8, "cc": 90, "y": 1, "u": 9, "rr": 100}
+    held = {"left": ["o", "w", "r", "ll"], "a": ["aa"], "b": ["bb"], "c": ["cc"], "right": ["v", "x", "y", "u", "rr"]}
+    return at(solver_of(held, sizes), {"o": "a", "v": "a", "w": "b", "x": "b", "y": "c", "u": "c"})
+
+
+def with_a_guest() -> Searcher:
+    """Five hosts that are exactly full, with five moves.
+
+    ``x`` and ``i`` could come home if both ``p`` and the guest ``g`` left, to where these are, and ``y`` and ``z``
+    changed places. With only one of ``p`` and ``g`` leaving there would be 4 or 6 too much.
+    """
+    sizes = {"x": 7, "i": 3, "p": 6, "ll": 90, "g": 4, "bb": 100, "y": 4, "z": 1, "dd": 100, "aa": 92, "cc": 93}
+    held = {"left": ["x", "i", "p", "ll"], "a": ["aa"], "c": ["cc"], "b": ["g", "bb"], "d": ["y", "z", "dd"]}
+    return at(solver_of(held, sizes), {"x": "a", "i": "c", "g": "left", "y": "c", "z": "a"})
 
 
 def away(searcher: Searcher) -> int:
@@ -66,6 +96,17 @@ def test_a_recall_finds_what_no_move_and_no_exchange_does() -> None:
     recall(flat, trail, everyone(searcher), 0, len(flat.place), 8, searcher.least)
     assert away(searcher) == 3
     assert searcher.merit == pytest.approx(before * 3 / 4)  # nothing is too full: all that costs are moves
+
+
+@pytest.mark.parametrize(("begin", "moves"), [(at_six_moves, 6), (with_a_guest, 5)])
+def test_others_may_help(begin: Callable[[], Searcher], moves: int) -> None:
+    """A third host takes what does not fit, or a guest leaves."""
+    searcher = begin()
+    before = searcher.merit
+    assert away(searcher) == moves
+    recall(searcher.flat, searcher.trail, everyone(searcher), 0, len(searcher.flat.place), 32, searcher.least)
+    assert away(searcher) == moves - 1
+    assert searcher.merit == pytest.approx(before * (moves - 1) / moves)
 
 
 def test_greedy_search_recalls() -> None:
@@ -132,6 +173,25 @@ def test_recalls_gain_and_break_nothing(job: int, together: bool, seed: int) -> 
         assert kept > 1
         places.append(flat.place.copy())
     assert (places[0] == places[1]).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_evening_out(seed: int) -> None:
+    """Some of what hosts have too much goes where there is room, and what is known of the cells stays right."""
+    model = uneven(4, True, seed)
+    searcher = searcher_of(model)
+    flat, order = searcher.flat, np.arange(10, dtype=np.int32)
+    for _ in range(3):
+        descend(flat, searcher.trail, order, 0, 10, 32, searcher.least)
+    over, room, later = np.empty(10), np.empty(10), np.empty(10)
+    fullness(flat, over, room)
+    before, broken = searcher.merit, flat.counts[N_BROKEN]
+    searcher.even_out(searcher.incumbent.budget, 1.0)
+    fullness(flat, later, room)
+    assert searcher.merit < before
+    assert later.sum() < over.sum()
+    assert flat.counts[N_BROKEN] <= broken
+    agree_with(flat, searcher.flattener, model)
 
 
 def scarce(room: int, goal: bool) -> bool:

@@ -23,7 +23,7 @@ from rebalancer.engines.local_search.kernels.descent import descend, move_teams,
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Flat
 from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.engines.local_search.kernels.recall import recall
-from rebalancer.engines.local_search.kernels.trade import trade
+from rebalancer.engines.local_search.kernels.trade import even_out, trade
 from rebalancer.engines.local_search.kernels.trail import T_BEST, T_KEPT, T_LENGTH, T_TRIED
 from rebalancer.engines.local_search.kernels.walk import anneal
 from rebalancer.engines.local_search.searcher import Searcher
@@ -163,6 +163,8 @@ def test_searching(hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         traded += int(trail.numbers[T_KEPT] - kept)
         agree(flat, model)
         recall(flat, trail, members, 0, 120, 4, searcher.least)
+        agree(flat, model)
+        even_out(flat, trail, order, order, 0, 8, 4, searcher.least)
         agree(flat, model)
         move_teams(flat, trail, starts, members, 60, 4, 1e3)
         return_home(flat, trail, 0, 120, 0.0)

@@ -1,8 +1,8 @@
 """Recalls: an object returns home, and others of there take over what it did by changing places.
 
-One or two that are away come home as well, and as many that fill their home exactly go instead. Where those were has
-too much then, and where the first one was has room: trades between these containers settle it. For the same balance
-one object less is away.
+A guest of its home may go where the first one was. One or two that are away come home as well, and as many that fill
+their home exactly go instead. Where those were has too much then, and where the first one was has room: trades between
+these containers settle it, and with a third one where none of them fits. For the same balance one object less is away.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ from rebalancer.engines.local_search.kernels.trail import (
     merit,
 )
 
-#: Trades that may settle one recall.
-_TRADES = 6
+#: Trades that may settle one recall, containers drawn that may take what does not fit, and the share of it that this
+#: may cost there; of so many recalls where home has a guest all but one send it away.
+_TRADES, _THIRDS, _SLACK, _GUESTS = 12, 6, 0.05, 4
 #: Where queued objects begin that are away and may come home, and those that are there; trades use what is before.
 _AWAY = 2 * (SOME + MATES)
 _THERE = _AWAY + SOME
@@ -56,7 +57,7 @@ def returning(f: Any, cost: Any) -> None:
 def recall(f: Any, t: Any, order: Any, first: int, last: int, tries: int, least: float) -> int:
     """Recall some objects wherever that gains ``least``, in ``tries`` ways each; returns like `descend`."""
     for at in range(first, last):
-        if full(t, 9 + _TRADES * 2 * SOME):
+        if full(t, 10 + _TRADES * 2 * SOME):
             return at
         for _ in range(tries):
             if not _is_away(f, order[at]) or _recalled(f, t, order[at], least):
@@ -76,6 +77,12 @@ def _recalled(f: Any, t: Any, o: int, least: float) -> bool:
     before, cost = _over(f, home), pair(f, o, home, FORBIDDEN)
     go(f, t, o, home)
     spared = _over(f, home) - before - cost  # if its home were not too full now
+    if _is_needed(f, t, home, before + spared):
+        back(f, t, length)
+        return False
+    guest = _guest(f, t, home, o)
+    if guest >= 0:
+        go(f, t, guest, a)
     for s in (home, a):
         off = _closest(f, t, s, o)
         if s == home and off - before >= spared:
@@ -87,6 +94,51 @@ def _recalled(f: Any, t: Any, o: int, least: float) -> bool:
         return False
     _settle(f, t, ends)
     return bool(judged(f, t, length, -least))
+
+
+@kernel
+def _is_needed(f: Any, t: Any, s: int, most: float) -> bool:
+    """Return whether a container costs ``most`` whoever of its own is away, as long as no more are than now."""
+    n, natives = f.sizes[Z_LANES], f.first_native[s + 1] - f.first_native[s]
+    if natives > FRONT:
+        return False
+    for k in range(n):
+        at = s * n * L_WIDTH + k
+        if not _bends(f, at):
+            continue
+        over, away, q = f.lanes[at] - f.lanes[at + L_KNEE * n], 0, f.first[s]
+        for _ in range(f.load[s]):
+            if f.home[q] != s:  # who does not belong there may leave
+                over -= max(0.0, f.lane_weight[weights_at(f, q, s) + k])
+            q = f.after[q]
+        for i in range(natives):
+            q = f.native[f.first_native[s] + i]
+            weight = f.lane_weight[weights_at(f, q, s) + k]
+            if f.place[q] != s:
+                away += 1
+                over += weight
+            x = i
+            while x > 0 and t.set_cost[x - 1] < weight:
+                t.set_cost[x] = t.set_cost[x - 1]
+                x -= 1
+            t.set_cost[x] = weight
+        for i in range(away):
+            over -= max(0.0, t.set_cost[i])
+        if f.lanes[at + L_RATE * n] * over >= most:
+            return True
+    return False
+
+
+@kernel
+def _guest(f: Any, t: Any, s: int, o: int) -> int:
+    """Draw an object that is in a container and started elsewhere, other than ``o``; -1 for nobody, now and then."""
+    guest, seen, q = -1, 0, f.first[s]
+    for _ in range(min(f.load[s], FRONT)):
+        if q != o and f.home[q] != s:
+            seen += 1
+            guest = q if draw(t, seen) == 0 else guest
+        q = f.after[q]
+    return int(guest if seen and draw(t, _GUESTS) else -1)
 
 
 @kernel
@@ -217,7 +269,11 @@ def _least(f: Any, t: Any, ends: int) -> float:
 
 @kernel
 def _settle(f: Any, t: Any, ends: int) -> None:
-    """Trade between the container that has most too much and the one that takes it best, again and again."""
+    """Trade between the container that has most too much and the one that takes it best, again and again.
+
+    Where they have no trade that fits, another container takes what is too much, and trades in its turn.
+    """
+    thirds = 0
     for _ in range(_TRADES):
         hot, most, cool, least = -1, 0.0, -1, math.inf
         for i in range(ends):
@@ -231,7 +287,16 @@ def _settle(f: Any, t: Any, ends: int) -> None:
                     cool, least = t.to[i], extra
         if cool < 0:
             return
-        trade_unjudged(f, t, hot, cool, 0.0)
+        settled = trade_unjudged(f, t, hot, cool, 0.0)
+        while not settled and thirds < _THIRDS:
+            third = draw(t, f.sizes[Z_CONTAINERS])
+            thirds += 1
+            settled = third != hot and third != cool and trade_unjudged(f, t, hot, third, _SLACK * most)
+            if settled:
+                t.to[ends] = third
+                ends += 1
+        if not settled:
+            return
 
 
 @kernel
@@ -261,6 +326,21 @@ def _over(f: Any, s: int) -> float:
         if _bends(f, at):
             total += f.lanes[at + L_RATE * n] * max(0.0, f.lanes[at] - f.lanes[at + L_KNEE * n])
     return total
+
+
+@kernel
+def fullness(f: Any, over: Any, room: Any) -> None:
+    """Note what it costs that containers are beyond where lanes bend, and what it would to be beyond by their room.
+
+    Room counts only in lanes of which little is free.
+    """
+    n = f.sizes[Z_LANES]
+    for s in range(f.sizes[Z_CONTAINERS]):
+        over[s], room[s] = _over(f, s), 0.0
+        for i in range(n):
+            at = s * n * L_WIDTH + i
+            if _bends(f, at) and _is_scarce(f, s, i):
+                room[s] += f.lanes[at + L_RATE * n] * max(0.0, f.lanes[at + L_KNEE * n] - f.lanes[at])
 
 
 @kernel

@@ -79,6 +79,19 @@ def trade(f: Any, t: Any, steps: int, temperature: float) -> int:
 
 
 @kernel
+def even_out(f: Any, t: Any, cool: Any, order: Any, first: int, last: int, tries: int, least: float) -> int:
+    """Trade some containers with random ones in ``cool`` wherever that gains ``least``; returns like `descend`."""
+    for at in range(first, last):
+        if full(t, tries * 2 * SOME):
+            return at
+        for _ in range(tries):
+            b = cool[draw(t, len(cool))]
+            if b != order[at]:
+                trade_best(f, t, order[at], b, -least)
+    return last
+
+
+@kernel
 def trade_best(f: Any, t: Any, a: int, b: int, allowed: float) -> bool:
     """Make the cheapest trade of some objects of two containers, if it costs less than ``allowed``; return if so."""
     length = t.numbers[T_LENGTH]
