@@ -101,7 +101,7 @@ def whole_bound(prices: Prices, price: Floats, floor: Floats) -> float:
     families = np.unique(prices.floor_of[own])
     if not own.any() or len(families) > _MOST:
         return -np.inf
-    bare = np.where(own, floor[prices.floor_of], price)
+    bare = np.where(own, prices.lowest(floor), price)
     bought = price - bare
     before, after = prices.balance(bare, floor), prices.balance(price, floor)
     containers = int(prices.place.max()) + 1

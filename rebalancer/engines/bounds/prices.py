@@ -8,10 +8,14 @@ weight per unit of a hinge gives
 which is linear in where objects are. So each object pays for where it began (μ there, less what staying saves), or for
 somewhere else at the least (a move, and the lowest μ). The smaller of both, added up, is a lower bound whatever the
 prices are (Lagrangian duality). `program.py` finds the best prices, `leaving.py` knows that objects leave whole.
+
+Where an amount costs something by where it is (a move that costs less the larger the container is, say), the lowest μ
+is no measure: the cheapest containers have little room. So what is lowest is μ and that cost together.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,10 +48,15 @@ class Prices:
         What each object pays, prices apart, for where it began, and elsewhere at the least.
     most, brings : float64 arrays, one per price
         Its largest value, and what a unit of it brings whoever moves. There is a price for each cell of a hinge.
+    arriving : float64 array, one per price
+        What a unit costs there anyway, wherever it comes from.
     floor_of : int64 array, one per price
-        The floor that it does not go below: what any place costs. There is one for each group of a tally.
-    top : float64 array, one per floor
-        Its largest value; 0 where some place may cost nothing.
+        The floor that it does not go below, with what a unit costs there anyway: what any place costs. There is one for
+        each group of a tally.
+    top, bottom : float64 arrays, one per floor
+        Its largest value, 0 where some place may cost nothing, and what the cheapest place costs anyway.
+    competes : bool array, one per floor
+        Whether units cost something anyway, and less in some places than in others.
     here, there : Members
         What objects take where they began, by price, and wherever else they are, by floor.
     """
@@ -58,17 +67,20 @@ class Prices:
         self.place = np.where(problem.origin == UNPLACED, len(problem.containers), problem.origin)
         self._constant, self._size = terms.constant, terms.size
         self.stay, self.away = np.zeros(self.objects), np.zeros(self.objects)
+        arriving: dict[int, Floats] = {}
         for tally, weight in terms.amounts:
-            self._add_amounts(tally, weight)
-        self.most = self.brings = np.zeros(0)
-        self.floor_of = np.zeros(0, np.int64)
-        self.top = np.zeros(0)
+            at = next((at for at, hinges in enumerate(terms.hinges) if _compete(hinges, tally, weight)), None)
+            if at is not None:
+                arriving[at] = arriving.get(at, 0.0) + np.broadcast_to(weight, (tally.groups, tally.items)).ravel()
+            self._add_amounts(tally, weight, at is None)
+        self.most = self.brings = self.arriving = self.top = self.bottom = np.zeros(0)
+        self.floor_of, self.competes = np.zeros(0, np.int64), np.zeros(0, np.bool_)
         self.here = self.there = Members.none()
-        for hinges in terms.hinges:
-            self._add_hinges(hinges)
+        for at, hinges in enumerate(terms.hinges):
+            self._add_hinges(hinges, arriving.get(at))
 
-    def _add_amounts(self, tally: Tally, weight: Floats) -> None:
-        """Note what a weighted tally costs each object."""
+    def _add_amounts(self, tally: Tally, weight: Floats, elsewhere: bool) -> None:
+        """Note what a weighted tally costs each object; ``elsewhere``: and not only where it began."""
         weight = np.broadcast_to(weight, (tally.groups, tally.items))
         member, place = tally.member, self.place[tally.member]
         others = np.bincount(tally.item_of[tally.item_of >= 0], minlength=tally.items)
@@ -89,7 +101,7 @@ class Prices:
             stay = np.where(item >= 0, tally.weight * weight[tally.group, item], 0.0)
             away = np.minimum(tally.weight * cheapest[tally.group], tally.weight * dearest[tally.group])
             nowhere = (tally.item_of[:-1] < 0).any() | ~self._placed[member]
-            self._pay(member, stay, np.where(nowhere, np.minimum(0.0, away), away))
+            self._pay(member, stay, np.where(nowhere, np.minimum(0.0, away), away) if elsewhere else 0.0 * away)
             return
         elif (weight == weight[:, :1]).all():
             factor = weight[tally.group, 0]
@@ -124,10 +136,10 @@ class Prices:
         self.away += np.bincount(member, away, self.objects)
         self._size += float(np.abs(stay).sum() + np.abs(away).sum())
 
-    def _add_hinges(self, hinges: Hinges) -> None:
+    def _add_hinges(self, hinges: Hinges, arriving: Floats | None) -> None:
         """Add the prices of some hinges, and a floor for each group: what it costs to be anywhere at all.
 
-        That is more than nothing where all containers count, and are too full on average.
+        That is more than nothing where all containers count, and are too full on average or cost something anyway.
         """
         tally = hinges.tally
         group = hinges.key // tally.items
@@ -135,8 +147,18 @@ class Prices:
         surely = np.where(self._placed[tally.member], tally.weight, 0).astype(np.float64)
         excess = np.bincount(tally.group, surely, tally.groups) + np.bincount(group, brings, tally.groups)
         top = np.full(tally.groups, np.inf)
-        np.minimum.at(top, group, most)
-        top = np.where(counted_everywhere(tally, hinges.key) & (excess > 0), top, 0.0)
+        bottom = np.zeros(tally.groups)
+        if arriving is None:
+            cost = np.zeros(len(most))
+            np.minimum.at(top, group, most)
+            top = np.where(counted_everywhere(tally, hinges.key) & (excess > 0), top, 0.0)
+        else:
+            cost, bottom = arriving[hinges.key], bottom + np.inf
+            np.minimum.at(top, group, most + cost)
+            np.minimum.at(bottom, group, cost)
+            dearest = np.zeros(tally.groups)
+            np.maximum.at(dearest, group, cost)
+            top = np.where(excess > 0, top, np.minimum(top, dearest))  # there is room at that
         number = np.full(tally.groups * tally.items, -1)
         number[hinges.key] = len(self.most) + np.arange(len(hinges.key))
         item = tally.item_of[self.place[tally.member]]
@@ -145,13 +167,35 @@ class Prices:
         self.here = self.here.and_also(tally.member[here], at[here], tally.weight[here])
         self.there = self.there.and_also(tally.member[there], len(self.top) + tally.group[there], surely[there])
         self.most, self.brings = np.append(self.most, most), np.append(self.brings, brings)
+        self.arriving = np.append(self.arriving, cost)
         self.floor_of = np.append(self.floor_of, len(self.top) + group)
-        self.top = np.append(self.top, top)
+        self.top, self.bottom = np.append(self.top, top), np.append(self.bottom, bottom)
+        self.competes = np.append(self.competes, np.full(tally.groups, arriving is not None))
 
     @cached_property
     def dear(self) -> Floats:
         """How many units of each price there are at the start beyond what is free."""
         return self.brings + self.here.received(len(self.most))
+
+    def of_some(self, some: NDArray[np.bool_]) -> Prices:
+        """Return the prices of some objects only, with as large a share of what is free, in all, as they have."""
+        fewer = copy(self)
+        fewer.__dict__.pop("dear", None)
+        fewer.here, fewer.there = self.here.only(some), self.there.only(some)
+        number, floors = len(self.most), len(self.top)
+        units, kept = self.here.received(number), fewer.here.received(number)
+        share = np.full(number, some.mean())
+        np.divide(kept, units, out=share, where=units > 0)
+        free = share * np.maximum(0.0, -self.dear)
+        of_units = np.bincount(self.floor_of, kept, floors) / np.maximum(1.0, np.bincount(self.floor_of, units, floors))
+        lost = np.bincount(self.floor_of, (of_units[self.floor_of] - share) * self.dear, floors)
+        fewer.brings = self.brings * share
+        fewer.brings += (lost / np.maximum(1.0, np.bincount(self.floor_of, free, floors)))[self.floor_of] * free
+        return fewer
+
+    def lowest(self, floor: Floats) -> Floats:
+        """Return the lowest value of each price."""
+        return np.maximum(0.0, floor[self.floor_of] - self.arriving)
 
     def balance(self, price: Floats, floor: Floats) -> Floats:
         """Return what each object pays more for where it began than elsewhere."""
@@ -167,6 +211,26 @@ class Prices:
         return total - 4 * SAFETY * size
 
 
+def _compete(hinges: Hinges, tally: Tally, weight: Floats) -> bool:
+    """Whether hinges over the same amounts are in each place where these cost something, by how much they differ."""
+    by_cell = np.broadcast_to(weight, (tally.groups, tally.items)).ravel()
+    return bool(
+        tally.family is Family.AFTER
+        and tally.dynamic is None
+        and _same(hinges.tally, tally)
+        and counted_everywhere(tally, hinges.key).all()
+        and (by_cell >= 0).all()
+        and np.ptp(by_cell[hinges.key]) > 0
+    )
+
+
+def _same(one: Tally, other: Tally) -> bool:
+    """Whether two static tallies count the same."""
+    return (one.groups, one.items) == (other.groups, other.items) and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("item_of", "group", "member", "weight")
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Members:
     """Who counts ``units`` of which price."""
@@ -178,6 +242,11 @@ class Members:
     def received(self, prices: int) -> Floats:
         """Return how many units each price gets."""
         return np.bincount(self.of, self.units, prices).astype(np.float64)
+
+    def only(self, some: NDArray[np.bool_]) -> Members:
+        """Return those of some objects."""
+        kept = some[self.who]
+        return Members(self.who[kept], self.of[kept], self.units[kept])
 
     @staticmethod
     def none() -> Members:

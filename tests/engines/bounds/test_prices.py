@@ -16,7 +16,7 @@ from ortools.math_opt.core.python import solver
 
 from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, PlacedSpec, Rebalancer, engines
 from rebalancer.engines.base import Request
-from rebalancer.engines.bounds import bounding, lower_bounds, raising
+from rebalancer.engines.bounds import bounding, lower_bounds, program, raising
 from rebalancer.engines.bounds.leaving import Excess, least_costs
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.neighbourhood.state import integers_of
@@ -68,8 +68,11 @@ def test_nothing_is_below_the_bound_of_any_mixture(model: Model) -> None:
     check(model)
 
 
-def fleet(contents: dict[str, list[int]], capacities: dict[str, int], price: float) -> Model:
-    """Tasks of these sizes on hosts, to be balanced linearly, at a price per task that moves."""
+def fleet(contents: dict[str, list[int]], capacities: dict[str, int], price: float, by_size: bool = False) -> Model:
+    """Tasks of these sizes on hosts, to be balanced linearly, at a price per task that moves.
+
+    Or, ``by_size``, at a thousandth of it for each host that moves fill.
+    """
     solver = Rebalancer("task", "host")
     names = {host: [f"{host}-{number}" for number in range(len(sizes))] for host, sizes in contents.items()}
     solver.set_assignment(names)
@@ -78,7 +81,8 @@ def fleet(contents: dict[str, list[int]], capacities: dict[str, int], price: flo
     solver.add_container_dimension("cpu", capacities)
     solver.add_constraint(PlacedSpec())
     solver.add_goal(BalanceSpec(scope="host", dimension="cpu"))
-    solver.add_goal(MinimizeMovementSpec(do_not_normalize=True), weight=price)
+    filled, counted = MinimizeMovementSpec(scope="host", dimension="cpu"), MinimizeMovementSpec(do_not_normalize=True)
+    solver.add_goal(filled if by_size else counted, weight=price)
     return solver.model
 
 
@@ -107,6 +111,52 @@ def test_what_is_too_much_for_all_is_priced_everywhere() -> None:
     """
     model = fleet({"h0": [2], "h1": [2] * 8}, {"h0": 10, "h1": 20}, 0.01)
     assert model.real(0, lower_bounds(model)[0]) == pytest.approx(0.075 + 0.015, abs=1e-6)
+
+
+def test_what_costs_least_to_move_to_has_little_room() -> None:
+    """All are to be half full: 4 of 9 leave. A tenth of the host that they fill is what they cost, a mean of three.
+
+    There is room for 2 on the large host, where these fill a tenth of it; 2 more fill a fifth of the other one.
+    """
+    contents = {"h0": [1] * 9, "h1": [1] * 8, "h2": [1] * 2}
+    model = fleet(contents, {"h0": 10, "h1": 20, "h2": 10}, 100, by_size=True)
+    expected = 0.1 * (2 / 20 + 2 / 10) / 3
+    assert expected - model.epsilon[0] <= model.real(0, lower_bounds(model)[0]) <= expected
+    assert model.real(0, lower_bounds(model)[0]) > 0.1 * (4 / 20) / 3
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(st.lists(st.integers(1, 6), max_size=3), min_size=3, max_size=3),
+    st.lists(st.sampled_from([12, 15, 30]), min_size=3, max_size=3),
+    st.sampled_from([1, 100, 900]),
+    st.booleans(),
+)
+def test_nothing_is_below_the_bound_where_moves_cost_what_they_fill(
+    contents: list[list[int]], capacities: list[int], price: int, sampled: bool
+) -> None:
+    """Whether the floors are told by all objects or by some."""
+    assume(0 < sum(map(len, contents)) <= 6)
+    names = ("h0", "h1", "h2")
+    with pytest.MonkeyPatch.context() as patch:
+        if sampled:
+            patch.setattr(program, "_SAMPLE", 1)
+        model = fleet(dict(zip(names, contents, strict=True)), dict(zip(names, capacities, strict=True)), price, True)
+        check(model)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 4])
+def test_many_objects_have_their_floors_from_some(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What some tell of the floors costs the bound little; here it is those of two fifths of the hosts."""
+    rng = np.random.default_rng(seed)
+    names = [f"h{number}" for number in range(40)]
+    capacities = {name: int(rng.choice([1_000, 1_500, 2_000])) for name in names}
+    loads = {name: rng.integers(2, 40) * capacity // 2_000 + 1 for name, capacity in capacities.items()}
+    contents = {name: rng.integers(1, 80, load).tolist() for name, load in loads.items()}
+    model = fleet(contents, capacities, 10, by_size=True)
+    at_once = lower_bounds(model)[0]
+    monkeypatch.setattr(program, "_SAMPLE", 300)
+    assert 0.97 * at_once <= lower_bounds(model)[0] <= 1.001 * at_once
 
 
 def test_large_problems_get_their_bound_beside_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
