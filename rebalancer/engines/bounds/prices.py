@@ -53,10 +53,8 @@ class Prices:
     floor_of : int64 array, one per price
         The floor that it does not go below, with what a unit costs there anyway: what any place costs. There is one for
         each group of a tally.
-    top, bottom : float64 arrays, one per floor
-        Its largest value, 0 where some place may cost nothing, and what the cheapest place costs anyway.
-    competes : bool array, one per floor
-        Whether units cost something anyway, and less in some places than in others.
+    top : float64 array, one per floor
+        Its largest value; 0 where some place may cost nothing.
     here, there : Members
         What objects take where they began, by price, and wherever else they are, by floor.
     """
@@ -73,8 +71,8 @@ class Prices:
             if at is not None:
                 arriving[at] = arriving.get(at, 0.0) + np.broadcast_to(weight, (tally.groups, tally.items)).ravel()
             self._add_amounts(tally, weight, at is None)
-        self.most = self.brings = self.arriving = self.top = self.bottom = np.zeros(0)
-        self.floor_of, self.competes = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        self.most = self.brings = self.arriving = self.top = np.zeros(0)
+        self.floor_of = np.zeros(0, np.int64)
         self.here = self.there = Members.none()
         for at, hinges in enumerate(terms.hinges):
             self._add_hinges(hinges, arriving.get(at))
@@ -146,19 +144,12 @@ class Prices:
         most, brings = hinges.weight * hinges.slope, hinges.const / hinges.slope
         surely = np.where(self._placed[tally.member], tally.weight, 0).astype(np.float64)
         excess = np.bincount(tally.group, surely, tally.groups) + np.bincount(group, brings, tally.groups)
-        top = np.full(tally.groups, np.inf)
-        bottom = np.zeros(tally.groups)
-        if arriving is None:
-            cost = np.zeros(len(most))
-            np.minimum.at(top, group, most)
-            top = np.where(counted_everywhere(tally, hinges.key) & (excess > 0), top, 0.0)
-        else:
-            cost, bottom = arriving[hinges.key], bottom + np.inf
-            np.minimum.at(top, group, most + cost)
-            np.minimum.at(bottom, group, cost)
-            dearest = np.zeros(tally.groups)
-            np.maximum.at(dearest, group, cost)
-            top = np.where(excess > 0, top, np.minimum(top, dearest))  # there is room at that
+        cost = np.zeros(len(most)) if arriving is None else arriving[hinges.key]
+        top, dearest = np.full(tally.groups, np.inf), np.zeros(tally.groups)
+        np.minimum.at(top, group, most + cost)
+        np.maximum.at(dearest, group, cost)
+        top = np.where(excess > 0, top, np.minimum(top, dearest))  # at that there is room for all
+        top = np.where(counted_everywhere(tally, hinges.key), top, 0.0)
         number = np.full(tally.groups * tally.items, -1)
         number[hinges.key] = len(self.most) + np.arange(len(hinges.key))
         item = tally.item_of[self.place[tally.member]]
@@ -169,13 +160,17 @@ class Prices:
         self.most, self.brings = np.append(self.most, most), np.append(self.brings, brings)
         self.arriving = np.append(self.arriving, cost)
         self.floor_of = np.append(self.floor_of, len(self.top) + group)
-        self.top, self.bottom = np.append(self.top, top), np.append(self.bottom, bottom)
-        self.competes = np.append(self.competes, np.full(tally.groups, arriving is not None))
+        self.top = np.append(self.top, top)
 
     @cached_property
     def dear(self) -> Floats:
         """How many units of each price there are at the start beyond what is free."""
         return self.brings + self.here.received(len(self.most))
+
+    @property
+    def competes(self) -> NDArray[np.bool_]:
+        """Whether units cost something anyway, and less in some places than in others, by floor."""
+        return np.asarray(np.bincount(self.floor_of, self.arriving, len(self.top)) > 0)
 
     def of_some(self, some: NDArray[np.bool_]) -> Prices:
         """Return the prices of some objects only, with as large a share of what is free, in all, as they have."""

@@ -39,10 +39,14 @@ def _solve(prices: Prices, seconds: float, stop: Event | None, known: Floats | N
     """
     dear = prices.dear > 0
     people = np.unique(prices.here.who[dear[prices.here.of]])
-    usual = np.where(prices.competes, prices.bottom, prices.top) if known is None else known
+    competes = prices.competes[prices.floor_of]
+    usual = known
+    if usual is None:  # the largest, or what the cheapest place costs anyway
+        usual = prices.top.copy()
+        np.minimum.at(usual, prices.floor_of[competes], prices.arriving[competes])
     if not len(people):
         return prices.lowest(usual), usual
-    roomy = np.flatnonzero(~dear & prices.competes[prices.floor_of])
+    roomy = np.flatnonzero(~dear & competes)
     level, level_floor, level_cost = _levels(prices.floor_of[roomy], prices.arriving[roomy])
     levels = int(dear.sum()) + np.arange(len(level_cost))
     floors = int(dear.sum()) + len(levels) + np.arange(len(prices.top))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -82,10 +82,6 @@ _TIGHT = 0.6
 _FRESH, _TURNS = 200_000, 16
 #: Smaller gains than this share of the merit are noise of floating point.
 _NOISE = 1e-12
-
-
-def _even_out(cool: NDArray[np.int32], flat: Flat, trail: Trail, *which: Any) -> int:
-    return even_out(flat, trail, cool, *which)
 
 
 def _numbers(_model: Model) -> Iterator[int]:
@@ -257,9 +253,12 @@ class Searcher:
         cool = np.argsort(-room, kind="stable").astype(np.int32)
         half = np.searchsorted(np.cumsum(room[cool]), over.sum() / 2)
         cool = cool[: max(_COOL, int(half) + 1)]
+
+        def settle(flat: Flat, trail: Trail, *which: Any) -> int:
+            return even_out(flat, trail, cool, *which)
+
         self.slopes()
-        part = budget.part(seconds)
-        self.work_on(hot, partial(_even_out, cool), part, _TRADES, self.least, np.full(len(hot), TRADE))
+        self.work_on(hot, settle, budget.part(seconds), _TRADES, self.least, np.full(len(hot), TRADE))
 
     def together(self, budget: Budget) -> None:
         """Move whole groups, which may pay where no single move does."""
