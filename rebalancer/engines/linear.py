@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,8 @@ from rebalancer.problem.numbers import IntArray
 
 _log = logging.getLogger(__name__)
 
+#: Where MathOpt's solver is: its own Python model is not needed.
+_SOLVER = "ortools.math_opt.core.python.solver"
 #: How often to look whether somebody wants a solve to stop, in seconds.
 _GLANCE = 0.05
 #: Row, column and value of each entry.
@@ -65,6 +68,15 @@ class Optimum:
 
     values: Floats
     reduced: Floats | None
+
+
+def load() -> None:
+    """Load the solver, before any thread does.
+
+    Its first module writes to Python's builtins, and numba, which goes through them when it is loaded, fails where both
+    happen at once.
+    """
+    import_module(_SOLVER)
 
 
 def solve(

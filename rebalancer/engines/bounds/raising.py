@@ -15,6 +15,7 @@ from rebalancer.engines.bounds.terms import Terms
 from rebalancer.engines.bounds.walk import known_bounds, stays_placed
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.left_behind import leave_behind
+from rebalancer.engines.linear import load
 from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
@@ -74,6 +75,7 @@ def _beside(incumbent: Incumbent, bounds: _Bounds, positions: list[int]) -> Iter
         except Exception:  # an answer is worth more than a bound
             _log.warning("no bound from prices", exc_info=True)
 
+    load()
     thread = threading.Thread(target=work, name="rebalancer-bounds", daemon=True)
     thread.start()
     try:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -24,9 +27,10 @@ from rebalancer.model import Model
 from rebalancer.scenario.importers.google_machine_reassignment import convert
 from rebalancer.specs.compiler import compile_model
 from rebalancer.specs.entries import Constraint, Goal, Policy, check_entries
-from tests.engines.worlds import crowded
 from tests.property.catalogue import specs
 from tests.property.problems import every_feasible, models, worlds
+
+ROOT = Path(__file__).parents[3]
 
 #: What makes objects leave, and what makes them stay.
 BENT = ("balance", "capacity", "group_count", "skew", "util_increase_cost", "drain_capacity")
@@ -172,6 +176,32 @@ def test_large_problems_get_their_bound_beside_the_search(monkeypatch: pytest.Mo
     assert model.real(0, incumbent.bounds[0]) == pytest.approx(0.145, abs=1e-6)
 
 
+def test_the_solver_is_loaded_before_the_thread_beside_the_search() -> None:
+    """Its first module writes to Python's builtins, which numba goes through when the search loads it meanwhile."""
+    program = (
+        "import builtins\n"
+        "from rebalancer import BalanceSpec, MinimizeMovementSpec, Rebalancer\n"
+        "from rebalancer.engines.base import Request\n"
+        "from rebalancer.engines.bounds import raising\n"
+        "from rebalancer.engines.incumbent import Incumbent\n"
+        "solver = Rebalancer('task', 'host')\n"
+        "solver.set_assignment({'h0': ['t0', 't1'], 'h1': []})\n"
+        "solver.add_goal(BalanceSpec(scope='host', dimension='task_count'))\n"
+        "solver.add_goal(MinimizeMovementSpec())\n"
+        "before, seen = set(vars(builtins)), []\n"
+        "raising._AT_ONCE = 0.0\n"
+        "raising._Bounds.priced = lambda *_: seen.append(set(vars(builtins)) - before) or 0\n"
+        "with raising.bounding(Incumbent.of(solver.model, Request(time_limit=60))):\n"
+        "    pass\n"
+        "print(['pybind11' in str(new) for new in seen])"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "[True]", done.stderr
+
+
 def test_where_there_is_no_time_for_prices_other_bounds_stand(monkeypatch: pytest.MonkeyPatch) -> None:
     model = fleet({"h0": [2], "h1": [2] * 8}, {"h0": 10, "h1": 20}, 0.01)
     monkeypatch.setattr(raising, "_EACH", 1.0)
@@ -185,10 +215,10 @@ def test_where_there_is_no_time_for_prices_other_bounds_stand(monkeypatch: pytes
 def test_an_interrupt_ends_what_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing goes on in the background once an answer is there, and what was not proven is not claimed."""
     monkeypatch.setattr(raising, "_AT_ONCE", 0.0)
-    model = crowded(400, 20)
+    model = fleet({"h0": [4, 3, 2] * 300, "h1": []}, {"h0": 10_000, "h1": 10_000}, 1e-4)
     incumbent = Incumbent.of(model, Request(time_limit=60))
     with bounding(incumbent):
-        pass
+        assert raising._Bounds(model).terms(0).memberships
     assert not [thread for thread in threading.enumerate() if thread.name == "rebalancer-bounds"]
     best = lower_bounds(model)
     assert all(bound is not None and bound <= most for bound, most in zip(incumbent.bounds, best, strict=True))
