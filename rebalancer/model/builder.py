@@ -27,7 +27,7 @@ from rebalancer.model.units import (
     log2,
 )
 from rebalancer.problem import DynamicValues, FixedPoint, Problem, fix
-from rebalancer.problem.numbers import IntArray, Overflow
+from rebalancer.problem.numbers import LARGEST_SUM, IntArray, Overflow
 
 #: Every way to count objects in a scope item, as (final, initial, stayed) multiples; design, section 4.
 METRICS: dict[str, tuple[int, int, int]] = {
@@ -257,7 +257,7 @@ class ModelBuilder(Combining):
         item_of: NDArray[np.int32],
         items: NDArray[Any],
         member: NDArray[Any],
-        value: Sequence[Fraction],
+        value: Sequence[Fraction] | FixedPoint,
         *,
         memberships: tuple[NDArray[np.int64], NDArray[np.int64], int] | None = None,
     ) -> Cells:
@@ -269,15 +269,13 @@ class ModelBuilder(Combining):
         ----------
         item_of : int32 array, containers + 1
             Item of each container; -1 for none; last entry: of unplaced objects.
+        value : sequence of Fraction, or FixedPoint
+            Of each pair; where there may be one for each object of a large problem, as fixed point.
         memberships : (group, member, groups), optional
             Sum over the objects of each group instead: shape (groups, 1).
         """
         objects = len(self.problem.objects)
-        worth: dict[int, Fraction] = {}
-        for key, amount in zip((np.asarray(items, np.int64) * objects + member).tolist(), value, strict=True):
-            worth[key] = worth.get(key, Fraction(0)) + amount
-        keys = np.array(sorted(worth), np.int64)
-        fixed, error = _fixed([worth[key] for key in keys.tolist()])
+        keys, fixed, error = _summed(np.asarray(items, np.int64) * objects + member, value)
         owner, slot = np.unique(keys % max(1, objects), return_inverse=True)
         least, most = np.zeros(len(owner), np.int64), np.zeros(len(owner), np.int64)
         np.minimum.at(least, slot, fixed.integers)
@@ -315,7 +313,7 @@ class ModelBuilder(Combining):
     def at(self, member: NDArray[Any], container: NDArray[Any]) -> Cells:
         """Return how many objects ``member[i]`` are in ``container[i]``: shape (1, 1)."""
         scope = self.problem.scopes[self.problem.container_name]
-        return self.located(scope.item_of, container, member, [Fraction(1)] * len(member))
+        return self.located(scope.item_of, container, member, FixedPoint(np.ones(len(member), np.int64), 1))
 
     # -- the start --------------------------------------------------------------------------------------------------
 
@@ -324,6 +322,22 @@ class ModelBuilder(Combining):
         if self._initial is None:
             self._initial = CellValues(self.problem, self.problem.initial)
         return evaluate_cells(self._initial, cells).integers
+
+
+def _summed(keys: IntArray, value: Sequence[Fraction] | FixedPoint) -> tuple[IntArray, FixedPoint, Fraction]:
+    """Return the keys that occur, in order, the sum of each one's values, and by how much these may be off."""
+    if isinstance(value, FixedPoint):
+        known, slot = np.unique(keys, return_inverse=True)
+        if np.abs(value.integers).sum(dtype=np.float64) < LARGEST_SUM // 2:
+            sums = add_up(slot, value.integers, len(known))
+            common = math.gcd(value.scale, int(np.gcd.reduce(sums)))
+            return known, FixedPoint(sums // common, value.scale // common), Fraction(0)
+    amounts = value.fractions().tolist() if isinstance(value, FixedPoint) else value
+    worth: dict[int, Fraction] = {}
+    for key, amount in zip(keys.tolist(), amounts, strict=True):
+        worth[key] = worth.get(key, Fraction(0)) + amount
+    known = np.array(sorted(worth), np.int64)
+    return known, *_fixed([worth[key] for key in known.tolist()])
 
 
 def _fixed(values: list[Fraction]) -> tuple[FixedPoint, Fraction]:

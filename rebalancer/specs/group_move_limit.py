@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from rebalancer.model import Component
-from rebalancer.problem import UNPLACED, Fault, Names
+from rebalancer.problem import UNPLACED, Fault, FixedPoint, Names
 from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.base import Spec
 from rebalancer.specs.checks import negative_faults, vector_faults
@@ -102,7 +102,7 @@ class GroupMoveLimitSpec(Spec):
         )
         return model.linear([(now, 1), (at_home, -1)])
 
-    def _weights(self, problem: Problem, objects: IntArray) -> list[Fraction]:
+    def _weights(self, problem: Problem, objects: IntArray) -> FixedPoint:
         """Return what objects weigh where they started."""
         known = problem.dimension(self.dimension or "")
         if known.dynamic is None:
@@ -110,7 +110,7 @@ class GroupMoveLimitSpec(Spec):
         else:
             item = problem.scopes[known.dynamic.scope].item_of[problem.initial[objects]]
             values = known.dynamic.at(item, objects, len(problem.objects))
-        return [Fraction(value, known.scale) for value in values.tolist()]
+        return FixedPoint(values, known.scale)
 
     @staticmethod
     def _counting(problem: Problem, chosen: Filter | None) -> NDArray[np.bool_]:

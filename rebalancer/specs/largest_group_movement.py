@@ -11,7 +11,7 @@ from pydantic import Field
 
 from rebalancer.model import Param
 from rebalancer.model.evaluate import add_up
-from rebalancer.problem import UNPLACED, Fault
+from rebalancer.problem import UNPLACED, Fault, FixedPoint
 from rebalancer.specs.base import Spec
 from rebalancer.specs.checks import dynamic_faults, vector_faults
 from rebalancer.specs.fields import PARTITION_ALIASES, DimensionOrCount, PartitionName, ScopeOrContainer
@@ -61,7 +61,7 @@ class LargestGroupMovementSpec(Spec):
             item_of,
             home[objects],
             objects,
-            [unit * value for value in weight[objects].tolist()],
+            FixedPoint(weight[objects], known.scale),
             memberships=(group, member, count),
         )
         whole = add_up(group, weight[member], count).tolist()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from rebalancer.model import Component, Param
-from rebalancer.problem import UNPLACED, Fault
+from rebalancer.problem import UNPLACED, Fault, FixedPoint
 from rebalancer.specs.base import Spec
 from rebalancer.specs.checks import zero_capacity_warnings
 from rebalancer.specs.fields import DimensionOrCount, Flag, Number, ScopeOrContainer, exact
@@ -94,7 +94,7 @@ class MinimizeMovementSpec(Spec):
         placed = np.flatnonzero(problem.origin != UNPLACED)
         known = problem.dimension(self.dimension)
         if set(factors) <= {scale} and known.dynamic is None and not known.is_vector:
-            return self._away(model, item_of, placed, known.values[placed, 0], Fraction(1, known.scale), scale)
+            return self._away(model, item_of, placed, FixedPoint(known.values[placed, 0], known.scale), scale)
         # two sums: what goes out costs millions of times as much as in an item, whose factor would be rounded away
         inside = model.total(
             model.custom_amount(placed, scope.item_of, count, self.dimension, "NEW"), Param.of(factors)
@@ -110,12 +110,9 @@ class MinimizeMovementSpec(Spec):
         model: ModelBuilder,
         item_of: NDArray[np.int32],
         placed: NDArray[np.intp],
-        weight: NDArray[np.int64],
-        unit: Fraction,
+        weight: FixedPoint,
         factor: Fraction,
     ) -> Cells:
         """Return the same where every item counts alike: all there is less what is at home, without a cell per item."""
-        at_home = model.located(
-            item_of, item_of[model.problem.origin[placed]], placed, [unit * value for value in weight.tolist()]
-        )
-        return model.linear([(at_home, -factor)], unit * int(weight.sum()) * factor)
+        at_home = model.located(item_of, item_of[model.problem.origin[placed]], placed, weight)
+        return model.linear([(at_home, -factor)], Fraction(int(weight.integers.sum()), weight.scale) * factor)

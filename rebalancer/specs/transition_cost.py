@@ -88,7 +88,8 @@ class TransitionCostSpec(Spec):
         default = np.array([[exact(self.default)]], object)
         table = Param.of(default, count, count, keys=keys, values=[listed[pair] for pair in pairs])
         cost = model.total(between, table)
-        inside = member[[within[item] != 0 for item in home[member].tolist()]]
+        pays = np.array([within[item] != 0 for item in range(count)])
+        inside = member[pays[home[member]]]
         if not len(inside):
             return cost
         known = problem.dimension(self.dimension)

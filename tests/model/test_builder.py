@@ -23,7 +23,7 @@ from rebalancer.model import (
     floats_of,
     grid,
 )
-from rebalancer.problem import Problem, ProblemBuilder
+from rebalancer.problem import FixedPoint, Problem, ProblemBuilder
 from tests.model.exact import exact, integers
 
 NUMBERS = st.sampled_from(
@@ -225,6 +225,23 @@ def test_a_table_of_placements() -> None:
     assert (cells.low * cells.unit, cells.high * cells.unit) == (0, 10)
     there = model.at(np.array([0, 3]), np.array([2, 2]))
     assert integers(problem, there, MOVED)[0, 0] == 1
+
+
+@pytest.mark.parametrize("times", [1, 2**60])
+def test_a_table_of_fixed_point_numbers_is_that_of_their_fractions(times: int) -> None:
+    """Pairs that occur twice add up, scales are reduced, and what is too large is rounded, all the same."""
+    problem = world()
+    model = ModelBuilder(problem)
+    scope = problem.scopes["rack"]
+    items, member = np.array([0, 1, 1, 0]), np.array([0, 0, 0, 2])
+    numbers = np.array([2 * times, 1, 3, times])
+    as_fractions = model.located(scope.item_of, items, member, [Fraction(number, 4) for number in numbers.tolist()])
+    fixed = model.located(scope.item_of, items, member, FixedPoint(numbers, 4))
+    assert fixed.unit == as_fractions.unit
+    for placement in (MOVED, problem.initial):
+        assert integers(problem, fixed, placement)[0, 0] == integers(problem, as_fractions, placement)[0, 0]
+    start = integers(problem, fixed, problem.initial)[0, 0] * fixed.unit
+    assert start == pytest.approx(Fraction(2 * times + times, 4), rel=1e-12)
 
 
 def test_equal_tallies_are_made_once() -> None:

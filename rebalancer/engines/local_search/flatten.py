@@ -16,6 +16,7 @@ from rebalancer.engines.local_search.kernels.jit import ready
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.kernels.ranks import WIDTH
 from rebalancer.engines.local_search.lanes import assign_lanes
+from rebalancer.engines.local_search.members import Members
 from rebalancer.engines.local_search.records import Pool, Records, packed
 from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Map, Model, Product, Ratio, Reduce
 from rebalancer.model.grid import apply, stack
@@ -49,6 +50,11 @@ class Flattener:
     ----------
     model : Model
 
+    Attributes
+    ----------
+    teams : (int64 array, int32 array)
+        The groups that tallies count, as starts and members: those of some objects, but not of very many.
+
     Raises
     ------
     TooLargeForMoves
@@ -76,6 +82,7 @@ class Flattener:
         self._memberships()
         self._alike = partners_of(self._lane_weight[:-1, 0])
         self._list_heads()
+        self.teams = self._list_teams()
         self.fixed = self._fixed()
 
     # -- columns ----------------------------------------------------------------------------------------------------
@@ -338,13 +345,15 @@ class Flattener:
         self._head = np.array(head, np.int64).reshape(-1, 2)
         self._head_weight = np.array(weight, np.float64)
 
-    def teams(self) -> tuple[IntArray, NDArray[np.int32]]:
-        """Return the groups that tallies count, as starts and members: those of some objects, but not of very many."""
+    def _list_teams(self) -> tuple[IntArray, NDArray[np.int32]]:
+        """Return `teams`, each set of objects once."""
         sets: dict[bytes, NDArray[np.int32]] = {}
+        seen: list[Members] = []
         for column in self.forms.columns:
             members = column.members
-            if members is None or column.groups == 1:
+            if members is None or column.groups == 1 or any(map(members.groups_as, seen)):
                 continue
+            seen.append(members)
             order = np.argsort(members.group, kind="stable")
             cuts = np.searchsorted(members.group[order], np.arange(column.groups + 1))
             size = np.diff(cuts)

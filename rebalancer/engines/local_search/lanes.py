@@ -49,7 +49,7 @@ def _fits(column: Column, home: NDArray[np.int32], containers: int) -> bool:
     members = column.members
     if members is None or column.groups > 1 or column.items < containers or column.read or column.low:
         return False
-    often = len(np.unique(members.member)) < len(members.member)
+    often = len(members.member) and np.bincount(members.member).max() > 1
     if often or len(members.member) * _SHARE < objects or not _elsewhere_the_same(members, home):
         return False
     assert column.item_of is not None

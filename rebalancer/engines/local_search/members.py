@@ -33,6 +33,10 @@ class Members:
     weight: IntArray
     condition: NDArray[np.int32] | None
 
+    def groups_as(self, other: Members) -> bool:
+        """Return whether the same objects are in the same groups, in the same order."""
+        return np.array_equal(self.group, other.group) and np.array_equal(self.member, other.member)
+
     def digest(self) -> bytes:
         """Return a digest of all of it: what has the same one counts the same."""
         known = blake2b(digest_size=16)

@@ -134,7 +134,7 @@ class Searcher:
         self.daring = next(incumbent.once(_numbers)) % 2 == 0  # of two side by side, one
         self.fresh = max(_FRESH, len(self.flat.values), _TURNS * objects)
         self.limits = Limits.of(self.flattener)
-        self._teams = self.flattener.teams()
+        self._teams = self.flattener.teams
         self._worth_emptying = incumbent.once(worth_emptying)
         self._heat, self._scratch = np.zeros(self.containers), np.zeros(longest)
 
