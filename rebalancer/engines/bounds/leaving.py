@@ -12,7 +12,7 @@ together, weighed by their prices, where the objects that are largest in one res
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,10 @@ from rebalancer.engines.bounds.prices import Prices
 from rebalancer.engines.opened import Floats
 from rebalancer.problem.numbers import IntArray
 
-#: No more resources than this are looked at, counted by group.
+#: No more resources than this are looked at, counted by group: those that most objects take.
 _MOST = 64
+#: How many times as much as leaving costs on average what an object takes may cost that is too much.
+_STEEP = 1_000.0
 _EPSILON = float(np.finfo(np.longdouble).eps)
 
 
@@ -42,6 +44,16 @@ class Excess:
     slope: Floats
     amount: Floats
     weight: Floats
+
+    def eased(self, leaving: float) -> Excess:
+        """Return the same at no more than so many times what leaving costs: still a bound.
+
+        What is far steeper, as the repair of a limit is, costs digits, and tells no more than that somebody leaves.
+        """
+        taken = self.weight[self.weight > 0]
+        if not leaving or not len(taken):
+            return self
+        return replace(self, slope=np.minimum(self.slope, _STEEP * leaving / float(taken.mean())))
 
     def left(self, place: IntArray) -> NDArray[np.longdouble]:
         """Return what is left to pay when the largest object has left a container, the two largest ones, and so on."""
@@ -98,9 +110,11 @@ def whole_bound(prices: Prices, price: Floats, floor: Floats) -> float:
     """
     owner = _owners(prices)
     own = owner >= 0
-    families = np.unique(prices.floor_of[own])
-    if not own.any() or len(families) > _MOST:
+    families, takers = np.unique(prices.floor_of[prices.here.of[own[prices.here.of]]], return_counts=True)
+    if not len(families):
         return -np.inf
+    families = families[np.argsort(-takers, kind="stable")[:_MOST]]
+    own &= np.isin(prices.floor_of, families)
     bare = np.where(own, prices.lowest(floor), price)
     bought = price - bare
     before, after = prices.balance(bare, floor), prices.balance(price, floor)
@@ -108,6 +122,7 @@ def whole_bound(prices: Prices, price: Floats, floor: Floats) -> float:
     who = np.flatnonzero(np.isin(prices.place, owner[own]))
     who = who[np.argsort(prices.place[who], kind="stable")]
     place = prices.place[who]
+    leaving = float(np.abs(before[who]).mean())
     excesses = []
     joint = Excess(np.full(containers, np.inf), np.zeros(containers), np.zeros(len(who)))
     for family in families.tolist():
@@ -117,13 +132,13 @@ def whole_bound(prices: Prices, price: Floats, floor: Floats) -> float:
         paid[owner[rows]] = bought[rows]
         some = np.isin(prices.here.of, rows)
         weight = np.bincount(prices.here.who[some], prices.here.units[some], prices.objects)[who].astype(float)
-        excesses.append(Excess(slope, amount, weight))
+        excesses.append(Excess(slope, amount, weight).eased(leaving))
         dearer = paid > 0
         joint.slope[dearer] = np.minimum(joint.slope, np.divide(slope, paid, where=dearer, out=slope.copy()))[dearer]
         joint.amount[:] += paid * amount
         joint.weight[:] += paid[place] * weight
     joint.slope[np.isinf(joint.slope)] = 0.0
-    least, lost = least_costs(place, -before[who], excesses, joint, containers)
+    least, lost = least_costs(place, -before[who], excesses, joint.eased(leaving), containers)
     whole = least + np.bincount(place, np.maximum(0.0, before[who]), containers)
     parts = np.bincount(owner[own], (bought * prices.brings)[own], containers)
     parts += np.bincount(place, (np.minimum(0.0, after) - np.minimum(0.0, before))[who], containers)

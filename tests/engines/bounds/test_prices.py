@@ -202,6 +202,16 @@ def test_the_solver_is_loaded_before_the_thread_beside_the_search() -> None:
     assert done.stdout.strip() == "[True]", done.stderr
 
 
+def test_what_is_very_steep_costs_the_bound_no_digits() -> None:
+    """Three objects of two units each, to leave for 1 each, and three units too much: two of them leave."""
+    place, leaving = np.zeros(3, np.int64), np.ones(3)
+    steep = Excess(np.array([1e25]), np.array([3.0]), np.full(3, 2.0))
+    least, lost = least_costs(place, leaving, [steep.eased(1.0)], steep.eased(1.0), 1)
+    assert least[0] == 2.0
+    assert lost < 1e-9
+    assert least_costs(place, leaving, [steep], steep, 1)[1] > 1e5
+
+
 def test_where_there_is_no_time_for_prices_other_bounds_stand(monkeypatch: pytest.MonkeyPatch) -> None:
     model = fleet({"h0": [2], "h1": [2] * 8}, {"h0": 10, "h1": 20}, 0.01)
     monkeypatch.setattr(raising, "_EACH", 1.0)
