@@ -39,11 +39,14 @@ class Excess:
         What a unit too much costs, 0 where there is no limit, and how many there are while nobody leaves.
     weight : float64 array, one per object
         What each object takes of it.
+    counted : float64 array, one per container
+        What of that is known already.
     """
 
     slope: Floats
     amount: Floats
     weight: Floats
+    counted: Floats
 
     def eased(self, leaving: float) -> Excess:
         """Return the same at no more than so many times what leaving costs: still a bound.
@@ -58,7 +61,12 @@ class Excess:
     def left(self, place: IntArray) -> NDArray[np.longdouble]:
         """Return what is left to pay when the largest object has left a container, the two largest ones, and so on."""
         freed = -_ascending(-self.weight, place)
-        return np.asarray(self.slope[place] * np.maximum(0, self.amount[place] - freed))
+        cost = self.slope[place] * np.maximum(0, self.amount[place] - freed)
+        return np.asarray(np.maximum(0, cost - self.counted[place]))
+
+    def stays(self) -> Floats:
+        """Return what is to pay while nobody leaves."""
+        return np.maximum(0.0, self.slope * np.maximum(0.0, self.amount) - self.counted)
 
 
 def least_costs(
@@ -82,7 +90,7 @@ def least_costs(
     one_by_one, least = np.zeros(len(place), np.longdouble), np.zeros(containers)
     for excess in excesses:
         one_by_one = one_by_one + excess.left(place)
-        least += excess.slope * np.maximum(0.0, excess.amount)
+        least += excess.stays()
     for excess in (*excesses, joint):
         size += excess.slope * (np.abs(excess.amount) + np.bincount(place, excess.weight, containers))
     cost = _ascending(dear, place) + np.maximum(one_by_one, joint.left(place))
@@ -124,23 +132,25 @@ def whole_bound(prices: Prices, price: Floats, floor: Floats) -> float:
     place = prices.place[who]
     leaving = float(np.abs(before[who]).mean())
     excesses = []
-    joint = Excess(np.full(containers, np.inf), np.zeros(containers), np.zeros(len(who)))
+    joint = Excess(np.full(containers, np.inf), np.zeros(containers), np.zeros(len(who)), np.zeros(containers))
+    misfit, misfit_after = prices.misfit(bare), prices.misfit(price)
     for family in families.tolist():
         rows = np.flatnonzero(own & (prices.floor_of == family))
-        slope, amount, paid = np.zeros((3, containers))
+        slope, amount, paid, counted = np.zeros((4, containers))
         slope[owner[rows]], amount[owner[rows]] = (prices.most - bare)[rows], prices.dear[rows]
-        paid[owner[rows]] = bought[rows]
+        paid[owner[rows]], counted[owner[rows]] = bought[rows], misfit[rows]
         some = np.isin(prices.here.of, rows)
         weight = np.bincount(prices.here.who[some], prices.here.units[some], prices.objects)[who].astype(float)
-        excesses.append(Excess(slope, amount, weight).eased(leaving))
+        excesses.append(Excess(slope, amount, weight, counted).eased(leaving))
         dearer = paid > 0
         joint.slope[dearer] = np.minimum(joint.slope, np.divide(slope, paid, where=dearer, out=slope.copy()))[dearer]
         joint.amount[:] += paid * amount
         joint.weight[:] += paid[place] * weight
+        joint.counted[:] += counted
     joint.slope[np.isinf(joint.slope)] = 0.0
     least, lost = least_costs(place, -before[who], excesses, joint.eased(leaving), containers)
     whole = least + np.bincount(place, np.maximum(0.0, before[who]), containers)
-    parts = np.bincount(owner[own], (bought * prices.brings)[own], containers)
+    parts = np.bincount(owner[own], (bought * prices.brings + misfit_after - misfit)[own], containers)
     parts += np.bincount(place, (np.minimum(0.0, after) - np.minimum(0.0, before))[who], containers)
     size = np.abs(bought * prices.brings)[own].sum() + (np.abs(before) + np.abs(after))[who].sum()
     return prices.value(bare, floor) + float(np.maximum(whole, parts).sum()) - lost - 4 * SAFETY * float(size)

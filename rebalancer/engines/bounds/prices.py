@@ -53,8 +53,10 @@ class Prices:
     floor_of : int64 array, one per price
         The floor that it does not go below, with what a unit costs there anyway: what any place costs. There is one for
         each group of a tally.
-    top : float64 array, one per floor
-        Its largest value; 0 where some place may cost nothing.
+    below, above : float64 arrays, one per price
+        Amounts are whole: what is free may lie between two that there can be, so far above one and below the other.
+    top, usual : float64 arrays, one per floor
+        Its largest value; 0 where some place may cost nothing. And what it is where nobody works out a better one.
     here, there : Members
         What objects take where they began, by price, and wherever else they are, by floor.
     """
@@ -71,7 +73,7 @@ class Prices:
             if at is not None:
                 arriving[at] = arriving.get(at, 0.0) + np.broadcast_to(weight, (tally.groups, tally.items)).ravel()
             self._add_amounts(tally, weight, at is None)
-        self.most = self.brings = self.arriving = self.top = np.zeros(0)
+        self.most = self.brings = self.arriving = self.below = self.above = self.top = self.usual = np.zeros(0)
         self.floor_of = np.zeros(0, np.int64)
         self.here = self.there = Members.none()
         for at, hinges in enumerate(terms.hinges):
@@ -145,11 +147,14 @@ class Prices:
         surely = np.where(self._placed[tally.member], tally.weight, 0).astype(np.float64)
         excess = np.bincount(tally.group, surely, tally.groups) + np.bincount(group, brings, tally.groups)
         cost = np.zeros(len(most)) if arriving is None else arriving[hinges.key]
+        below, above = _between(-brings, tally.weight)
         top, dearest = np.full(tally.groups, np.inf), np.zeros(tally.groups)
         np.minimum.at(top, group, most + cost)
         np.maximum.at(dearest, group, cost)
-        top = np.where(excess > 0, top, np.minimum(top, dearest))  # at that there is room for all
         top = np.where(counted_everywhere(tally, hinges.key), top, 0.0)
+        usual = np.where(excess > 0, top, np.minimum(top, dearest))  # at that there is room for all
+        misfit = np.bincount(group, below, tally.groups) + excess > 0  # there is, but not for whole amounts
+        top = np.where((excess > 0) | misfit & (dearest == 0), top, usual)
         number = np.full(tally.groups * tally.items, -1)
         number[hinges.key] = len(self.most) + np.arange(len(hinges.key))
         item = tally.item_of[self.place[tally.member]]
@@ -159,8 +164,9 @@ class Prices:
         self.there = self.there.and_also(tally.member[there], len(self.top) + tally.group[there], surely[there])
         self.most, self.brings = np.append(self.most, most), np.append(self.brings, brings)
         self.arriving = np.append(self.arriving, cost)
+        self.below, self.above = np.append(self.below, below), np.append(self.above, above)
         self.floor_of = np.append(self.floor_of, len(self.top) + group)
-        self.top = np.append(self.top, top)
+        self.top, self.usual = np.append(self.top, top), np.append(self.usual, usual)
 
     @cached_property
     def dear(self) -> Floats:
@@ -172,6 +178,11 @@ class Prices:
         """Whether units cost something anyway, and less in some places than in others, by floor."""
         return np.asarray(np.bincount(self.floor_of, self.arriving, len(self.top)) > 0)
 
+    @property
+    def joins(self) -> bool:
+        """Whether what containers cost hangs together by some floor that is neither nothing nor its largest value."""
+        return bool(self.competes.any() or ((self.below > 0) & (self.top > 0)[self.floor_of]).any())
+
     def of_some(self, some: NDArray[np.bool_]) -> Prices:
         """Return the prices of some objects only, with as large a share of what is free, in all, as they have."""
         fewer = copy(self)
@@ -181,12 +192,21 @@ class Prices:
         units, kept = self.here.received(number), fewer.here.received(number)
         share = np.full(number, some.mean())
         np.divide(kept, units, out=share, where=units > 0)
+        fewer.below, fewer.above = share * self.below, share * self.above
         free = share * np.maximum(0.0, -self.dear)
         of_units = np.bincount(self.floor_of, kept, floors) / np.maximum(1.0, np.bincount(self.floor_of, units, floors))
         lost = np.bincount(self.floor_of, (of_units[self.floor_of] - share) * self.dear, floors)
         fewer.brings = self.brings * share
         fewer.brings += (lost / np.maximum(1.0, np.bincount(self.floor_of, free, floors)))[self.floor_of] * free
         return fewer
+
+    def misfit(self, price: Floats) -> Floats:
+        """Return what each hinge costs beyond what its price says, as amounts are whole.
+
+        Between two amounts that there can be, a hinge is as good as a straight line: of m max(0, u - e) with a and b
+        from e to these, what is above μ (u - e) is at least μ a at the lower one, and (m - μ) b at the upper one.
+        """
+        return np.minimum(price * self.below, (self.most - price) * self.above)
 
     def lowest(self, floor: Floats) -> Floats:
         """Return the lowest value of each price."""
@@ -200,10 +220,22 @@ class Prices:
         """Return the bound of these prices, less what rounding can lose."""
         brought, elsewhere = price * self.brings, self.away + self.there.paid(floor, self.objects)
         total = self._constant + float(brought.sum()) + float(elsewhere.sum())
-        total += float(np.minimum(0.0, self.balance(price, floor)).sum())
-        size = self._size + float(np.abs(brought).sum() + np.abs(elsewhere).sum())
+        misfit = float(self.misfit(price).sum())
+        total += float(np.minimum(0.0, self.balance(price, floor)).sum()) + misfit
+        size = self._size + float(np.abs(brought).sum() + np.abs(elsewhere).sum()) + misfit
         size += float(self.here.paid(price, self.objects).sum())
         return total - 4 * SAFETY * size
+
+
+def _between(free: Floats, weight: IntArray) -> tuple[Floats, Floats]:
+    """Return how far what is free is above the last, and below the next, multiple of what all weights are multiples of.
+
+    Where floating point does not tell, it is no way at all.
+    """
+    step = float(np.gcd.reduce(weight)) or 1.0
+    part = np.mod(free, step)
+    lost = 2.0**-48 * (np.abs(free) + step)
+    return np.maximum(0.0, part - lost), np.maximum(0.0, step - part - lost)
 
 
 def _compete(hinges: Hinges, tally: Tally, weight: Floats) -> bool:

@@ -95,8 +95,8 @@ def fleet(contents: dict[str, list[int]], capacities: dict[str, int], price: flo
     [
         # Half of the load of 9 is too much, 0.05 for each unit. To move the 4 is 0.12 instead of 0.2; 0.5 units stay
         (0.12, 0.12 + 0.025),
-        # it pays to move the 4 and another one: half a unit is 0.025
-        (0.02, 0.04),
+        # it would pay to move another half of a unit, but tasks are whole: one host has 5
+        (0.02, 0.02 + 0.025),
         # 4 · 0.05 is what moving the 4 costs, and moving others costs more: all of 4.5 may as well stay
         (0.2, 0.225),
         # nothing that moves costs anything
@@ -109,12 +109,12 @@ def test_as_much_leaves_as_pays(price: float, expected: float) -> None:
 
 
 def test_what_is_too_much_for_all_is_priced_everywhere() -> None:
-    """Average 0.5, so 10 + 5 of 18 units cost nothing; 3 remain on the large host at 0.025 each, and 3 move.
+    """Average 0.5, so 10 + 5 of 18 units cost nothing. Tasks are of two: 4 remain on the large host at 0.025 each.
 
-    Those are one and a half tasks at 0.01. Without the price for being anywhere, it would pay to move all 6.
+    One task moves. Without the price for being anywhere, it would pay to move all 6 units that are above the average.
     """
     model = fleet({"h0": [2], "h1": [2] * 8}, {"h0": 10, "h1": 20}, 0.01)
-    assert model.real(0, lower_bounds(model)[0]) == pytest.approx(0.075 + 0.015, abs=1e-6)
+    assert model.real(0, lower_bounds(model)[0]) == pytest.approx(0.1 + 0.01, abs=1e-6)
 
 
 def test_what_costs_least_to_move_to_has_little_room() -> None:
@@ -205,7 +205,7 @@ def test_the_solver_is_loaded_before_the_thread_beside_the_search() -> None:
 def test_what_is_very_steep_costs_the_bound_no_digits() -> None:
     """Three objects of two units each, to leave for 1 each, and three units too much: two of them leave."""
     place, leaving = np.zeros(3, np.int64), np.ones(3)
-    steep = Excess(np.array([1e25]), np.array([3.0]), np.full(3, 2.0))
+    steep = Excess(np.array([1e25]), np.array([3.0]), np.full(3, 2.0), np.zeros(1))
     least, lost = least_costs(place, leaving, [steep.eased(1.0)], steep.eased(1.0), 1)
     assert least[0] == 2.0
     assert lost < 1e-9
@@ -243,7 +243,7 @@ def test_prices_without_time_are_a_bound_all_the_same(stopped: bool) -> None:
     if stopped:
         stop.set()
     bound = raising._Bounds(model).priced(0, 60.0 if stopped else 0.0, stop)
-    assert model.real(0, bound) == pytest.approx(0.075, abs=1e-6)
+    assert model.real(0, bound) == pytest.approx(0.1, abs=1e-6)
 
 
 def test_what_the_linear_program_stumbles_over_ends_no_search(
@@ -257,7 +257,7 @@ def test_what_the_linear_program_stumbles_over_ends_no_search(
     with caplog.at_level("WARNING"), bounding(incumbent := Incumbent.of(model, Request(time_limit=60))):
         pass
     assert incumbent.bounds[0] is not None
-    assert model.real(0, incumbent.bounds[0]) == pytest.approx(0.075, abs=1e-6)
+    assert model.real(0, incumbent.bounds[0]) == pytest.approx(0.1, abs=1e-6)
     assert "no pivot" in caplog.text
 
 
@@ -335,7 +335,7 @@ def test_no_choice_of_who_leaves_costs_less(full: list[Any]) -> None:
     """Against all choices, in several containers at once, at prices of all sorts for all resources together."""
     place = np.repeat(np.arange(len(full)), [len(dear) for dear, *_ in full])
     resources = max(len(weights) for _, weights, *_ in full)
-    excesses, joint = [], Excess(np.ones(len(full)), np.zeros(len(full)), np.zeros(len(place)))
+    excesses, joint = [], Excess(np.ones(len(full)), np.zeros(len(full)), np.zeros(len(place)), np.zeros(len(full)))
     for resource in range(resources):
         has = [resource < len(weights) for _, weights, *_ in full]
         slope = np.array(
@@ -348,7 +348,7 @@ def test_no_choice_of_who_leaves_costs_less(full: list[Any]) -> None:
                 for (dear, weights, *_), there in zip(full, has, strict=True)
             ]
         )
-        excesses.append(Excess(slope, amount, weight))
+        excesses.append(Excess(slope, amount, weight, np.zeros(len(full))))
         part = slope / (1 + resource)  # any price up to the slope
         joint.amount[:] += part * amount
         joint.weight[:] += part[place] * weight
