@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.bounds.prices import Prices
-from rebalancer.engines.linear import Program, solve, summed
+from rebalancer.engines.linear import Matrix, Program, solve, summed
 from rebalancer.engines.opened import Floats
 from rebalancer.problem.numbers import IntArray
 
@@ -34,79 +34,123 @@ def best_prices(prices: Prices, seconds: float, stop: Event | None = None) -> tu
 
 
 def _solve(prices: Prices, seconds: float, stop: Event | None, known: Floats | None = None) -> tuple[Floats, Floats]:
-    """Return the best prices and floors, where these are not ``known``.
-
-    One variable for each price where there may be too much at the start, for each floor, and for what each object there
-    saves by going: at most what staying costs more, and at least nothing. Elsewhere the floor is best, or what is left
-    of it where a unit costs something anyway: there is a variable for each such cost, and whoever is there stays.
-    """
-    dear = prices.dear > 0
-    people = np.unique(prices.here.who[dear[prices.here.of]])
-    competes = prices.competes[prices.floor_of]
+    """Return the best prices and floors, where these are not ``known``."""
+    columns = _Columns(prices)
     usual = known
     if usual is None:  # the largest, or what the cheapest place costs anyway
         usual = prices.usual.copy()
-        np.minimum.at(usual, prices.floor_of[competes], prices.arriving[competes])
-    if not len(people):
+        some = prices.competes[prices.floor_of]
+        np.minimum.at(usual, prices.floor_of[some], prices.arriving[some])
+    if not len(columns.people):
         return prices.lowest(usual), usual
-    roomy = np.flatnonzero(~dear & competes)
-    level, level_floor, level_cost = _levels(prices.floor_of[roomy], prices.arriving[roomy])
-    levels = int(dear.sum()) + np.arange(len(level_cost))
-    floors = int(dear.sum()) + len(levels) + np.arange(len(prices.top))
-    number = np.where(dear, np.cumsum(dear) - 1, floors[prices.floor_of])
-    number[roomy] = levels[level]
-    row = np.full(prices.objects, -1)
-    row[people] = np.arange(len(people))
-    saving = floors[-1] + 1 + np.arange(len(people))
-    line_floor, line_slope, line_const = _misfits(prices, ~dear & ~competes)
-    misfit_floor, misfit = np.unique(line_floor, return_inverse=True)
-    misfits = saving[-1] + 1 + np.arange(len(misfit_floor))
-    count = int(saving[-1]) + 1 + len(misfits)
-    bounded = np.flatnonzero(dear & (prices.top > 0)[prices.floor_of])
-    lower = np.append(number[bounded], levels)
-    lower_floor = floors[np.append(prices.floor_of[bounded], level_floor)]
-    rows = len(people) + np.arange(len(lower))
+    matrix, limits = _rows(prices, columns)
     # everything is of the size of 1: prices times the largest amount of their resource, in what a typical object saves
-    limits = np.concatenate([(prices.stay - prices.away)[people], prices.arriving[bounded], level_cost, line_const])
-    lines = len(people) + len(lower) + np.arange(len(line_const))
     money = float(np.median(np.abs(limits[limits != 0]))) if limits.any() else 1.0
     largest = np.ones(len(prices.top))
     np.maximum.at(largest, prices.floor_of[prices.here.of], prices.here.units)
     np.maximum.at(largest, prices.there.of, prices.there.units)
-    scale = np.concatenate(
-        [largest[prices.floor_of[dear]], largest[level_floor], largest, np.ones(len(people) + len(misfits))]
-    )
-    row_ids, columns, values = summed(
-        (np.arange(len(people)), saving, np.ones(len(people))),
-        (row[prices.here.who], number[prices.here.of], -prices.here.units),
-        (row[prices.there.who], floors[prices.there.of], prices.there.units),
-        (rows, lower, -np.ones(len(rows))),
-        (rows, lower_floor, np.ones(len(rows))),
-        (lines, misfits[misfit], np.ones(len(lines))),
-        (lines, floors[line_floor], -line_slope),
-    )
-    brings: Floats = np.bincount(number, prices.brings, count).astype(np.float64)
-    brings[floors] += prices.there.received(len(floors))
-    stays = np.flatnonzero((number[prices.here.of] < floors[0]) & (row[prices.here.who] < 0))
-    of, units = prices.here.of[stays], prices.here.units[stays]
-    brings += np.bincount(number[of], units, count) - np.bincount(floors[prices.floor_of[of]], units, count)
-    brings[saving[0] :] = 1.0
-    free = np.full(len(misfits), np.inf)
-    most = np.concatenate([prices.most[dear], prices.top[level_floor], prices.top, 0.0 * saving, free])
-    least = np.where(np.arange(count) < saving[0], 0.0, -np.inf)
+    scale = np.ones(columns.count)
+    scale[: columns.saving[0]] = largest[columns.floor_of]
+    least, most = np.full(columns.count, -np.inf), np.full(columns.count, np.inf)
+    least[: columns.saving[0]] = 0.0
+    most[: columns.saving[0]] = np.concatenate([prices.most[columns.dear], prices.top[columns.level_floor], prices.top])
+    most[columns.saving] = 0.0
     if known is not None:
-        most[floors] = least[floors] = known
-    matrix = row_ids, columns, values / scale[columns]
-    none = np.full(len(limits), -np.inf)
+        most[columns.floors] = least[columns.floors] = known
+    rows, of, values = matrix
     program = Program(
-        brings / scale, scale * least / money, scale * most / money, none, limits / money, matrix, maximise=True
+        cost=_brings(prices, columns) / scale,
+        low=scale * least / money,
+        high=scale * most / money,
+        least=np.full(len(limits), -np.inf),
+        most=limits / money,
+        matrix=(rows, of, values / scale[of]),
+        maximise=True,
     )
     optimum = solve(program, seconds, stop=stop)
     if optimum is None:
         return prices.lowest(usual), usual
     found = optimum.values * money / scale
-    floor = found[floors].clip(0.0, prices.top)
-    return np.clip(found[number], prices.lowest(floor), prices.most), floor
+    floor = found[columns.floors].clip(0.0, prices.top)
+    return np.clip(found[columns.number], prices.lowest(floor), prices.most), floor
+
+
+class _Columns:
+    """The variables of the linear program, in this order.
+
+    One for each price where there may be too much at the start (``dear``), one for each level of what a unit costs
+    anyway elsewhere, one for each floor, one for what each object saves by going from where there may be too much: at
+    most what staying costs more, and at least nothing. And one for what whole amounts add, by floor. Other prices are
+    what is left of the floor, so whoever is there stays.
+
+    Attributes
+    ----------
+    levels, floors, saving, misfits : int64 arrays
+        The variables of each kind; the first ones are those of the prices.
+    number : int64 array, one per price
+        The variable that tells it.
+    floor_of : int64 array
+        The floor of each variable before those of objects.
+    people : int64 array
+        Whose savings there are variables for.
+    lines : (int64 array, float64 array, float64 array)
+        What `_misfits` returns, and ``misfit``, the variable that is below each line.
+    """
+
+    def __init__(self, prices: Prices) -> None:
+        self.dear = prices.dear > 0
+        competes = prices.competes[prices.floor_of]
+        roomy = np.flatnonzero(~self.dear & competes)
+        level, self.level_floor, self.level_cost = _levels(prices.floor_of[roomy], prices.arriving[roomy])
+        self.people = np.unique(prices.here.who[self.dear[prices.here.of]])
+        self.lines = _misfits(prices, ~self.dear & ~competes)
+        with_lines, misfit = np.unique(self.lines[0], return_inverse=True)
+        sizes = self.dear.sum(), len(self.level_cost), len(prices.top), len(self.people), len(with_lines)
+        ends = np.cumsum(sizes)
+        self.levels, self.floors, self.saving, self.misfits = map(np.arange, ends[:-1], ends[1:])
+        self.count = int(ends[-1])
+        self.misfit = self.misfits[misfit]
+        self.number = np.where(self.dear, np.cumsum(self.dear) - 1, self.floors[prices.floor_of])
+        self.number[roomy] = self.levels[level]
+        self.floor_of = np.concatenate([prices.floor_of[self.dear], self.level_floor, np.arange(len(prices.top))])
+
+
+def _rows(prices: Prices, columns: _Columns) -> tuple[Matrix, Floats]:
+    """Return the rows, and what each is at most: savings, prices that floors are below, what whole amounts add."""
+    row = np.full(prices.objects, -1)
+    row[columns.people] = np.arange(len(columns.people))
+    bounded = np.flatnonzero(columns.dear & (prices.top > 0)[prices.floor_of])
+    lower = np.append(columns.number[bounded], columns.levels)
+    below = columns.floors[np.append(prices.floor_of[bounded], columns.level_floor)]
+    line_floor, line_slope, line_const = columns.lines
+    prices_from = len(columns.people)
+    lines_from = prices_from + len(lower)
+    rows, lines = prices_from + np.arange(len(lower)), lines_from + np.arange(len(line_const))
+    matrix = summed(
+        (np.arange(len(columns.people)), columns.saving, np.ones(len(columns.people))),
+        (row[prices.here.who], columns.number[prices.here.of], -prices.here.units),
+        (row[prices.there.who], columns.floors[prices.there.of], prices.there.units),
+        (rows, lower, -np.ones(len(rows))),
+        (rows, below, np.ones(len(rows))),
+        (lines, columns.misfit, np.ones(len(lines))),
+        (lines, columns.floors[line_floor], -line_slope),
+    )
+    saved = (prices.stay - prices.away)[columns.people]
+    return matrix, np.concatenate([saved, prices.arriving[bounded], columns.level_cost, line_const])
+
+
+def _brings(prices: Prices, columns: _Columns) -> Floats:
+    """Return what a unit of each variable brings."""
+    brings: Floats = np.bincount(columns.number, prices.brings, columns.count).astype(np.float64)
+    brings[columns.floors] += prices.there.received(len(columns.floors))
+    moves = np.zeros(prices.objects, np.bool_)
+    moves[columns.people] = True
+    stays = np.flatnonzero((columns.number[prices.here.of] < columns.floors[0]) & ~moves[prices.here.who])
+    of, units = prices.here.of[stays], prices.here.units[stays]
+    brings += np.bincount(columns.number[of], units, columns.count)
+    brings -= np.bincount(columns.floors[prices.floor_of[of]], units, columns.count)
+    brings[columns.saving] = brings[columns.misfits] = 1.0
+    return brings
 
 
 def _misfits(prices: Prices, some: NDArray[np.bool_]) -> tuple[IntArray, Floats, Floats]:
