@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 CLOSED = 1e-9
 #: Seconds that a bound from prices takes for each membership; up to how many it takes them at once, and up to which
 #: share of the time that is left at all; and the most memberships, which take some 1 GB.
-_EACH, _AT_ONCE, _SHARE, _MOST = 5e-6, 0.1, 0.1, 2_000_000
+_EACH, _AT_ONCE, _SHARE, _MOST = 5e-6, 0.1, 0.25, 2_000_000
 #: Seconds that a bound that is not done has to come back once the search is over.
 _GRACE = 0.3
 
