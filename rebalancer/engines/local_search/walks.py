@@ -41,7 +41,7 @@ class Walk:
 #: none with fewer than the third. Then others take turns.
 _PLENTY, _MANY, _BARELY = 4_000, 1_000, 60
 #: One walk of each kind with so many steps for each object, if that takes at most this share of the time, tells whether
-#: to level goals instead.
+#: to level goals instead: a walk that levels them is so mild that it has to start afresh to tell anything.
 _TRIAL, _AT_MOST = 1_500, 0.04
 _THOROUGH = Walk(16.0, 0.9, relaxed=True)
 _AFTERWARDS = (Walk(0.3, 0.2), Walk(2.0, 0.25, relaxed=True))
@@ -95,7 +95,7 @@ class Walks:
         self._levelling = levels and not self.crowded
         if self._relaxing and levels and _AT_MOST * self.steps >= _TRIAL:
             share = _TRIAL / self.steps
-            self._trials = (_thorough(_TRIAL, share, not self.daring), Walk(_MILD, share, levelled=True))
+            self._trials = (_thorough(_TRIAL, share, False), Walk(_MILD, share, levelled=True, afresh=True))
 
     def notice(self, uneven: bool) -> None:
         """Level goals from now on if they differ, as they do once most of a steep one is gone."""

@@ -323,6 +323,7 @@ def test_where_there_is_time_one_walk_of_each_kind_decides() -> None:
         walks = Walks(True, True, 100_000)
         trials = [walks.next(), walks.next()]
         assert [(walk.relaxed, walk.levelled) for walk in trials] == [(True, False), (False, True)]
+        assert trials[1].afresh, "a mild walk from a good answer ends near it, and tells nothing"
         assert all(walk.share * walks.steps >= 1_000 for walk in trials)
         assert sum(walk.share for walk in trials) < 0.1
         for walk, end in zip(trials, (relaxed, levelled), strict=True):
