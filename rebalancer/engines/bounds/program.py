@@ -158,16 +158,16 @@ def _misfits(prices: Prices, some: NDArray[np.bool_]) -> tuple[IntArray, Floats,
 
     They touch it where the floor has some values; it is concave.
     """
-    numbers, slopes, consts = [], [], []
-    for number in np.unique(prices.floor_of[some & (prices.below > 0) & (prices.top > 0)[prices.floor_of]]).tolist():
-        mine = np.flatnonzero(some & (prices.floor_of == number))
-        below, above, most = prices.below[mine], prices.above[mine], prices.most[mine]
-        for floor in np.linspace(0.0, prices.top[number], _LINES):
-            rising = floor * below <= (most - floor) * above
-            numbers.append(number)
-            slopes.append(np.where(rising, below, -above).sum())
-            consts.append(np.where(rising, 0.0, most * above).sum())
-    return np.array(numbers, np.int64), np.array(slopes, np.float64), np.array(consts, np.float64)
+    mine = np.flatnonzero(some & (prices.below > 0) & (prices.top > 0)[prices.floor_of])
+    number, at = np.unique(prices.floor_of[mine], return_inverse=True)
+    below, above, most = prices.below[mine], prices.above[mine], prices.most[mine]
+    slopes, consts = [], []
+    for share in np.linspace(0.0, 1.0, _LINES):
+        floor = (share * prices.top[number])[at]
+        rising = floor * below <= (most - floor) * above
+        slopes.append(np.bincount(at, np.where(rising, below, -above), len(number)))
+        consts.append(np.bincount(at, np.where(rising, 0.0, most * above), len(number)))
+    return np.tile(number, _LINES), np.concatenate(slopes), np.concatenate(consts)
 
 
 def _levels(floor: IntArray, cost: Floats) -> tuple[IntArray, IntArray, Floats]:

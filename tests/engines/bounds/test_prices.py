@@ -330,9 +330,12 @@ def containers_too_full(draw: st.DrawFn) -> tuple[list[float], list[list[float]]
 
 
 @settings(max_examples=200)
-@given(st.lists(containers_too_full(), min_size=1, max_size=3))
-def test_no_choice_of_who_leaves_costs_less(full: list[Any]) -> None:
-    """Against all choices, in several containers at once, at prices of all sorts for all resources together."""
+@given(st.lists(containers_too_full(), min_size=1, max_size=3), st.integers(0, 9).map(float))
+def test_no_choice_of_who_leaves_costs_less(full: list[Any], counted: float) -> None:
+    """Against all choices, in several containers at once, at prices of all sorts for all resources together.
+
+    So much of what each resource costs is counted elsewhere.
+    """
     place = np.repeat(np.arange(len(full)), [len(dear) for dear, *_ in full])
     resources = max(len(weights) for _, weights, *_ in full)
     excesses, joint = [], Excess(np.ones(len(full)), np.zeros(len(full)), np.zeros(len(place)), np.zeros(len(full)))
@@ -348,7 +351,8 @@ def test_no_choice_of_who_leaves_costs_less(full: list[Any]) -> None:
                 for (dear, weights, *_), there in zip(full, has, strict=True)
             ]
         )
-        excesses.append(Excess(slope, amount, weight, np.zeros(len(full))))
+        excesses.append(Excess(slope, amount, weight, np.full(len(full), counted)))
+        joint.counted[:] += counted
         part = slope / (1 + resource)  # any price up to the slope
         joint.amount[:] += part * amount
         joint.weight[:] += part[place] * weight
@@ -360,7 +364,7 @@ def test_no_choice_of_who_leaves_costs_less(full: list[Any]) -> None:
         for leaves in itertools.product([False, True], repeat=len(here)):
             gone = here[list(leaves)]
             left = [max(0.0, e.amount[container] - e.weight[gone].sum()) * e.slope[container] for e in excesses]
-            costs.append(dear[gone].sum() + sum(left))
+            costs.append(dear[gone].sum() + sum(max(0.0, cost - counted) for cost in left))
         assert least[container] <= min(costs) + 1e-9
         if resources == 1 and len(set(dear[here])) == 1:
             assert least[container] == pytest.approx(min(costs), abs=1e-9)
