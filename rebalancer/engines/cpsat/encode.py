@@ -146,6 +146,7 @@ class Encoder:
         self.model = model
         self.start = start
         self.algebra = RowAlgebra(literals)
+        self.candidates = literals
         self.bulk = BulkModel()
         self.out = Encoding(model, literals, self.algebra, self.bulk)
         self.rows: dict[int, Rows] = {}
@@ -194,6 +195,10 @@ class Encoder:
         side = self.sides[cells.index]
         return bool(side & BELOW), bool(side & ABOVE)
 
+    def exactly(self, cells: Cells) -> bool:
+        """Whether rows are what cells are, and not at most that."""
+        return True
+
     def as_variables(self, cells: Cells, rows: Rows, what: str = "value") -> Rows:
         """Return the rows as one variable each, tied to what they are."""
         long = rows.lengths > 1
@@ -203,7 +208,8 @@ class Encoder:
         part = take_rows(rows, picked)
         variables = self.new(cells, rows.key[picked], part.low, part.high, what)
         offset = part.const_at_key
-        self.bulk.linear(part, -offset, -offset, extra=variables, factor=np.full(len(picked), -1))
+        least = -offset if self.exactly(cells) else np.full(len(picked), -INFINITE)
+        self.bulk.linear(part, least, -offset, extra=variables, factor=np.full(len(picked), -1))
         key = rows.key[picked]
         single = single_rows(
             (rows.groups, rows.items),
@@ -223,14 +229,19 @@ class Encoder:
         Where these are much tighter than the sum of the variables' own, the row becomes a variable with the tight
         domain: whatever reads it then cannot overflow.
         """
-        low, high = np.maximum(rows.low, cells.low), np.minimum(rows.high, cells.high)
+        low = np.maximum(rows.low, cells.low) if self.exactly(cells) else rows.low
+        high = np.minimum(rows.high, cells.high)
         loose = bool(len(rows.key)) and bool((rows.high - rows.low > 2 * (high - low)).any())
         rows = replace(rows, low=low, high=high)
         return self.as_variables(cells, rows) if loose else rows
 
+    def tally(self, tally: Tally) -> Rows:
+        """Return the rows of a tally."""
+        return self.algebra.tally(tally)
+
     def _encode(self, cells: Cells) -> Rows:
         if isinstance(cells, Tally):
-            rows = self.algebra.tally(cells)
+            rows = self.tally(cells)
             return self.as_variables(cells, rows) if self.consumers[cells.index] > 1 else rows
         if isinstance(cells, Map):
             return self._map(cells)
@@ -278,7 +289,7 @@ class Encoder:
         const = reduce_sum(weighted, cells.groups, cells.items, cells.group_map, cells.item_map)
         out = self.algebra.regroup(rows, cells.groups, cells.items, cells.group_map, cells.item_map, cells.coef, const)
         if self.sides[cells.index] & BELOW and len(out.key):
-            bound = averaging_bound(self.model, self.algebra.literals, cells)
+            bound = averaging_bound(self.model, self.candidates, cells)
             if bound is not None and bound > int(out.low[0]):
                 # as a variable of its own, so that every sum that reads it inherits the bound
                 low, high = np.array([bound]), np.maximum(out.high, bound)

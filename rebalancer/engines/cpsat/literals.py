@@ -47,6 +47,13 @@ class Literals:
         """Number of candidates of each object."""
         return np.diff(self.start)
 
+    def of_members(self, member: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the literals of each membership, given their objects: the membership and the literal."""
+        counts = self.per_object[member]
+        membership = np.repeat(np.arange(len(member)), counts)
+        offset = np.arange(len(membership)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return membership, self.start[member[membership]] + offset
+
     def without(self, forbidden: NDArray[np.bool_]) -> Literals:
         """Return the literals that are not forbidden."""
         kept = ~forbidden

@@ -103,6 +103,18 @@ def with_values(grid: Grid, key: IntArray, values: IntArray) -> Grid:
     )
 
 
+def counted_in(tally: Tally, literals: Literals) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return where a tally counts whom: membership, literal, item and weight, by membership and then by literal."""
+    membership, lit = literals.of_members(tally.member)
+    container = literals.container[lit]
+    item = tally.item_of[container].astype(np.int64)
+    counted = item >= 0
+    if tally.family is Family.STAYED:
+        counted &= item == tally.home[tally.member[membership]]
+    membership, lit, item = membership[counted], lit[counted], item[counted]
+    return membership, lit, item, tally.weight_at(membership, container[counted], len(literals.start) - 1)
+
+
 class RowAlgebra:
     """Operations on rows that know which variables are literals, and what bounds the others have.
 
@@ -135,18 +147,7 @@ class RowAlgebra:
 
     def tally(self, tally: Tally) -> Rows:
         """Return the rows of a tally over the literals of its members."""
-        literals = self.literals
-        counts = literals.per_object[tally.member]
-        membership = np.repeat(np.arange(len(tally.member)), counts)
-        offset = np.arange(len(membership)) - np.repeat(np.cumsum(counts) - counts, counts)
-        lit = literals.start[tally.member[membership]] + offset
-        container = literals.container[lit]
-        item = tally.item_of[container]
-        counted = item >= 0
-        if tally.family is Family.STAYED:
-            counted &= item == tally.home[tally.member[membership]]
-        membership, lit, item = membership[counted], lit[counted], item[counted]
-        coef = tally.weight_at(membership, container[counted], len(literals.start) - 1)
+        membership, lit, item, coef = counted_in(tally, self.literals)
         key = tally.group[membership] * tally.items + item
         const = Grid.constant(tally.groups, tally.items, 0)
         return self.collect(tally.groups, tally.items, key, lit, coef, const)

@@ -26,12 +26,7 @@ def _totals(model: Model, literals: Literals, tally: Tally, key: IntArray) -> tu
     chosen = np.zeros(tally.groups * tally.items, bool)
     chosen[key] = True
     counts = literals.per_object[tally.member]
-    membership = np.repeat(np.arange(len(tally.member)), counts)
-    lit = (
-        np.arange(len(membership))
-        - np.repeat(np.cumsum(counts) - counts, counts)
-        + literals.start[tally.member[membership]]
-    )
+    membership, lit = literals.of_members(tally.member)
     container = literals.container[lit]
     item = tally.item_of[container]
     counted = (item >= 0) & chosen[np.where(item >= 0, tally.group[membership] * tally.items + item, 0)]

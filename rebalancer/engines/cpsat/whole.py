@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.encode import Encoding
-from rebalancer.engines.cpsat.improving import Improver, Improving
+from rebalancer.engines.cpsat.improving import Improving
+from rebalancer.engines.cpsat.leavers import proven_of_leavers
 from rebalancer.engines.cpsat.objective import ExactObjective
 from rebalancer.engines.cpsat.position import Position
 from rebalancer.engines.cpsat.run import DETERMINISTIC_SECOND, Outcome, solve
@@ -23,6 +25,8 @@ from rebalancer.model.evaluate import linear_form
 
 _log = logging.getLogger(__name__)
 
+#: Seconds that looking at who leaves may take, and share of those that are left.
+_LEAVERS, _LEAVERS_SHARE = 60.0, 0.15
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
 #: Where a bound is known, nothing starts from the pump: what CP-SAT 9.15 makes of its points may not be feasible once
@@ -107,6 +111,8 @@ class Whole:
 
     def minimise(self) -> None:
         """Search until the answer is proven, or good enough, or nothing comes of it."""
+        if not (self._position.small or self._improving.brief):
+            self._prove_of_leavers()
         while not (self._position.enough(self.bound) or self._budget.over):
             before = self._position.search.integers
             outcome = self._search()
@@ -138,12 +144,25 @@ class Whole:
             self._prover = _TOLD
         self._stale = False  # the best of the answers that CP-SAT knows
         self._mark, self._raised = self._proven, _FLAT if self._is_raised() else np.inf
-        beside = self._improving.beside
-        outcome = self._prove(self._turn, search.request) if beside is None else self._prove_beside(beside)
+        outcome = self._prove_beside()
         _count(self._turn, self._budget)
         known, best, low = self._known, self._position.standing, self._low
         _log.debug("told of %s, %s after %.1f s; best is %s, proven %s", told, known, self._turn.seconds, best, low)
         return outcome
+
+    def _prove_of_leavers(self) -> None:
+        """Prove what follows from who has to leave at least."""
+        position = self._position
+        turn = self._budget.part(min(_LEAVERS, _LEAVERS_SHARE * self._budget.remaining))
+
+        def prove(request: Request) -> None:
+            bound = proven_of_leavers(position.search, position.number, position.encoding.literals, turn, request)
+            if bound is not None:
+                self._raise(position.objective.at_least(bound, position.standing), bound)
+
+        self._beside_who_improves(prove, turn)
+        if self._told:
+            position.search.news.tell(position.number, None, self.bound)
 
     def _prove(self, turn: Budget, request: Request) -> Outcome:
         """Run CP-SAT for a turn."""
@@ -157,24 +176,35 @@ class Whole:
             **(_rounds(turn) | _IMPROVING | ({"subsolvers": (self._prover,)} if self._proves_only else {})),
         )
 
-    def _prove_beside(self, beside: Improver) -> Outcome:
-        """Run CP-SAT for the turn beside who improves the answer."""
+    def _prove_beside(self) -> Outcome:
+        """Run CP-SAT for the turn, beside who improves the answer."""
         outcomes: list[Outcome] = []
+        turn = self._turn
 
-        def prove(_model: Model, _incumbent: Incumbent, turn: Budget, request: Request) -> None:
+        def prove(request: Request) -> None:
+            outcomes.append(self._prove(turn, request))
+            if self._is_flat():
+                self._improving.with_prover(turn.part(_IMPROVED * turn.seconds, self._is_settled))
+
+        self._beside_who_improves(prove, turn)
+        return outcomes[0] if outcomes else Outcome("UNKNOWN", None, 0, None)
+
+    def _beside_who_improves(self, prove: Callable[[Request], None], turn: Budget) -> None:
+        """Prove something, if there are several workers beside who improves the answer until that is done."""
+        search, beside = self._position.search, self._improving.beside
+        if beside is None:
+            return prove(search.request)
+
+        def first(_model: Model, _incumbent: Incumbent, _budget: Budget, request: Request) -> None:
             try:
-                outcomes.append(self._prove(turn, request))
-                if self._is_flat():
-                    self._improving.with_prover(turn.part(_IMPROVED * turn.seconds, self._is_settled))
+                prove(request)
             finally:
-                self._turn.reach()
+                turn.reach()
 
-        def improve(_model: Model, _incumbent: Incumbent, budget: Budget, _request: Request) -> None:
+        def second(_model: Model, _incumbent: Incumbent, budget: Budget, _request: Request) -> None:
             beside(budget)
 
-        search = self._position.search
-        side_by_side((prove, improve), search, self._turn, search.request)
-        return outcomes[0] if outcomes else Outcome("UNKNOWN", None, 0, None)
+        side_by_side((first, second), search, turn, search.request)
 
     def _goes_on(self, outcome: Outcome, before: tuple[int, ...]) -> bool:
         """Make of a turn what can be made of it; return whether another one has something to find."""
@@ -240,11 +270,12 @@ class Whole:
             else:
                 seconds *= _LONGER
 
-    def _raise(self, number: int) -> None:
-        """Raise the bound by a number that CP-SAT has proven for all answers."""
+    def _raise(self, number: int, bound: int | None = None) -> None:
+        """Raise the bound by a number that is proven for all answers, or by more where that is known of the bound."""
         if self.bound is not None:
             self._proven = number if self._proven is None else max(self._proven, number)
-            self.bound = max(self.bound, min(self._position.objective.proven(number), self._position.value))
+            bound = self._position.objective.proven(number) if bound is None else bound
+            self.bound = max(self.bound, min(bound, self._position.value))
 
     # -- while CP-SAT searches -------------------------------------------------------------------------------------
 

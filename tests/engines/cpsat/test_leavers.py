@@ -1,0 +1,72 @@
+"""What is proven from who leaves is true of every answer, and as much as whole objects and whole amounts tell."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, Rebalancer
+from rebalancer.engines.base import Request
+from rebalancer.engines.bounds import lower_bounds
+from rebalancer.engines.cpsat.candidates import all_candidates
+from rebalancer.engines.cpsat.leavers import proven_of_leavers
+from rebalancer.engines.incumbent import Incumbent
+from rebalancer.model import Model
+from tests.engines.worlds import attracted, crowded, rounded
+from tests.property.problems import CATALOGUE, every_feasible, integers_of, models, models_with
+
+
+def check(model: Model) -> None:
+    """Compare what is proven of each position, the earlier ones at their best, with all answers."""
+    answers = [(integers_of(model, values), values.assignment) for values in every_feasible(model)]
+    if not answers:
+        return
+    best, assignment = min(answers, key=lambda answer: answer[0])
+    search = Incumbent.of(model, Request(time_limit=60, workers=1, start=assignment))
+    assert search.integers == best
+    for position, least in enumerate(best):
+        bound = proven_of_leavers(search, position, all_candidates(model), search.budget, search.request)
+        assert bound is not None
+        assert bound <= least
+
+
+@pytest.mark.parametrize("key", sorted(CATALOGUE))
+def test_no_answer_has_less_with_any_spec(key: str) -> None:
+    @settings(max_examples=10)
+    @given(models_with(key))
+    def every(model: Model) -> None:
+        check(model)
+
+    every()
+
+
+@settings(max_examples=100)
+@given(models(objects=4, containers=3))
+def test_no_answer_has_less(model: Model) -> None:
+    check(model)
+
+
+@pytest.mark.parametrize("model", [crowded(5, 3, seed) for seed in range(4)] + [rounded(5, 3), attracted(5, 3)])
+def test_no_answer_has_less_where_what_leaves_is_tied_together(model: Model) -> None:
+    check(model)
+
+
+def test_objects_leave_whole_and_amounts_are_whole() -> None:
+    """Tasks of 9 and 7 on the first of two hosts of 30, and one of 5 on the second.
+
+    The mean is 10.5, which parts of tasks could have. Whole ones come no closer than 9 and 12: of 30, and for each of
+    two hosts, that is 1.5 / 30 / 2 = 0.025 too much. One task moves, which costs 0.3 · 0.001 / 2.
+    """
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0", "t1"], "h1": ["t2"]})
+    solver.add_object_dimension("cpu", {"t0": 9, "t1": 7, "t2": 5})
+    solver.add_container_dimension("cpu", {"h0": 30, "h1": 30})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu"))
+    solver.add_goal(BalanceSpec(scope="host", dimension="cpu"))
+    solver.add_goal(MinimizeMovementSpec(scope="host", dimension="task_count"), weight=0.3)
+    model = solver.model
+    search = Incumbent.of(model, Request(time_limit=60, workers=1))
+    bound = proven_of_leavers(search, 0, all_candidates(model), search.budget, search.request)
+    assert bound is not None
+    assert model.real(0, bound) == pytest.approx(0.02515)
+    assert model.real(0, lower_bounds(model)[0]) < 0.01
