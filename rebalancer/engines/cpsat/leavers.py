@@ -9,6 +9,7 @@ bounds lack: objects leave whole, and amounts are whole.
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,6 +33,9 @@ _log = logging.getLogger(__name__)
 #: Which of CP-SAT's searches close such models: in a hundredth of the time that its usual ones take. With one worker it
 #: is the first.
 _SEARCHES = ("max_lp", "pseudo_costs")
+#: Seconds in which a bound has to be better than what is known, and seconds, and half of all, that it may then take to
+#: rise further.
+_HOPEFUL, _PATIENCE = 1.0, 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +65,18 @@ class Entries:
 
 
 def proven_of_leavers(
-    search: Incumbent, number: int, candidates: Literals, budget: Budget, request: Request
-) -> int | None:
-    """Return a lower bound of a position, the earlier ones at what the best answer has; None where there is none.
+    search: Incumbent, number: int, candidates: Literals, budget: Budget, request: Request, known: int | None = None
+) -> tuple[int | None, bool]:
+    """Return a lower bound of a position, None where there is none, and whether more cannot be proven in this way.
+
+    The earlier positions are at what the best answer has.
 
     Parameters
     ----------
     candidates : Literals
         Every placement that an answer can have.
+    known : int, optional
+        What is proven already: whoever is below that for long gives up.
     """
     model = search.model
     assert search.best is not None
@@ -82,9 +90,22 @@ def proven_of_leavers(
     objective = encoding.exact[number] or direct(model, number, encoding.objectives[number])
     encoding.bulk.minimize(objective.var, objective.coef, objective.constant)
     encoding.hint_from(here)
-    outcome = solve(encoding.bulk, replace(request, gap=0.0), budget, subsolvers=_SEARCHES)
+    proven, risen = known, budget.seconds
+
+    def note(number: float) -> None:
+        nonlocal proven, risen
+        bound = objective.proven(math.floor(number))
+        if proven is None or bound > proven:
+            proven, risen = bound, budget.seconds
+
+    def in_vain() -> bool:
+        patience = _HOPEFUL if proven == known else max(_PATIENCE, budget.seconds / 2)
+        return not budget.deterministic and budget.seconds - risen > patience
+
+    outcome = solve(encoding.bulk, replace(request, gap=0.0), budget, None, note, in_vain, subsolvers=_SEARCHES)
     _log.debug("who leaves: %s, proven %s after %.1f s", outcome.status, outcome.bound, budget.seconds)
-    return None if outcome.bound is None else objective.proven(outcome.bound + objective.constant)
+    bound = None if outcome.bound is None else objective.proven(outcome.bound + objective.constant)
+    return bound, outcome.status == "OPTIMAL"
 
 
 class Leavers(Encoder):

@@ -25,8 +25,9 @@ from rebalancer.model.evaluate import linear_form
 
 _log = logging.getLogger(__name__)
 
-#: Seconds that looking at who leaves may take, and share of those that are left.
-_LEAVERS, _LEAVERS_SHARE = 60.0, 0.15
+#: Seconds that looking at who leaves may take, and share of those that are left; the share in which both workers look
+#: for an answer that has what that proves, which searching the whole rarely raises.
+_LEAVERS, _LEAVERS_SHARE, _LOOKING = 60.0, 0.15, 0.6
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
 #: Where a bound is known, nothing starts from the pump: what CP-SAT 9.15 makes of its points may not be feasible once
@@ -151,18 +152,28 @@ class Whole:
         return outcome
 
     def _prove_of_leavers(self) -> None:
-        """Prove what follows from who has to leave at least."""
-        position = self._position
-        turn = self._budget.part(min(_LEAVERS, _LEAVERS_SHARE * self._budget.remaining))
+        """Prove what follows from who has to leave, and where that is new, look for an answer that has it."""
+        position, search = self._position, self._position.search
+        turn = self._budget.part(_LOOKING * self._budget.remaining, self._is_found)
 
         def prove(request: Request) -> None:
-            bound = proven_of_leavers(position.search, position.number, position.encoding.literals, turn, request)
-            if bound is not None:
-                self._raise(position.objective.at_least(bound, position.standing), bound)
+            part = turn.part(min(_LEAVERS, _LEAVERS_SHARE * self._budget.remaining))
+            literals, before = position.encoding.literals, self.bound
+            bound, all_of_it = proven_of_leavers(search, position.number, literals, part, request, before)
+            if bound is None or before is None or bound <= before:
+                return
+            self._raise(position.objective.at_least(bound, position.standing), bound)
+            if self._told:
+                search.news.tell(position.number, None, self.bound)
+            if all_of_it and self._improving.beside is not None:
+                self._improving.with_prover(turn)
 
         self._beside_who_improves(prove, turn)
-        if self._told:
-            position.search.news.tell(position.number, None, self.bound)
+
+    def _is_found(self) -> bool:
+        """Whether the best answer has what is proven."""
+        standing = self._position.standing
+        return self._proven is not None and standing - self._proven <= self._position.objective.slack(standing)
 
     def _prove(self, turn: Budget, request: Request) -> Outcome:
         """Run CP-SAT for a turn."""

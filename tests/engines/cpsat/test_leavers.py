@@ -25,7 +25,7 @@ def check(model: Model) -> None:
     search = Incumbent.of(model, Request(time_limit=60, workers=1, start=assignment))
     assert search.integers == best
     for position, least in enumerate(best):
-        bound = proven_of_leavers(search, position, all_candidates(model), search.budget, search.request)
+        bound, _ = proven_of_leavers(search, position, all_candidates(model), search.budget, search.request)
         assert bound is not None
         assert bound <= least
 
@@ -66,7 +66,8 @@ def test_objects_leave_whole_and_amounts_are_whole() -> None:
     solver.add_goal(MinimizeMovementSpec(scope="host", dimension="task_count"), weight=0.3)
     model = solver.model
     search = Incumbent.of(model, Request(time_limit=60, workers=1))
-    bound = proven_of_leavers(search, 0, all_candidates(model), search.budget, search.request)
+    bound, closed = proven_of_leavers(search, 0, all_candidates(model), search.budget, search.request)
     assert bound is not None
+    assert closed
     assert model.real(0, bound) == pytest.approx(0.02515)
     assert model.real(0, lower_bounds(model)[0]) < 0.01
