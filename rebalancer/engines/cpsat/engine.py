@@ -135,11 +135,12 @@ class CpsatEngine:
         if earlier_proven:
             search.raise_bound(number, low)
         improving = Improving(position, others, parts)
-        improving.before(budget, low)
         search.news.tell(number, None, low if earlier_proven else None)
         bound: int | None = low
         if len(position.rows.key):
             turns = Whole(position, budget, low, earlier_proven, improving)
+            turns.look_at_leavers()
+            improving.before(budget, turns.bound)
             turns.minimise()
             bound = turns.bound
         if earlier_proven:

@@ -60,9 +60,14 @@ class Improving:
         if parts and several:
             self.beside = self._alone(0)
 
-    def before(self, budget: Budget, bound: int) -> None:
+    @property
+    def at_once(self) -> bool:
+        """Whether the whole is tried at once, as the answer has been improved already."""
+        return self._parts is None
+
+    def before(self, budget: Budget, bound: int | None) -> None:
         """Improve the answer before the whole is tried, unless it has the bound."""
-        if self._parts is not None:
+        if self._parts is not None and bound is not None:
             self._by_parts(self._parts, budget.part(budget.remaining * self._share), bound)
 
     def with_prover(self, budget: Budget) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +25,9 @@ from rebalancer.engines.cpsat.objective import direct
 from rebalancer.engines.cpsat.proto import INFINITE
 from rebalancer.engines.cpsat.rows import Rows, counted_in
 from rebalancer.engines.cpsat.run import solve
+from rebalancer.engines.cpsat.sides import ABOVE, BELOW
 from rebalancer.engines.incumbent import Incumbent
-from rebalancer.model import Cells, CellValues, Grid, Model, Tally
+from rebalancer.model import Cells, CellValues, Family, Grid, Model, Tally
 from rebalancer.problem import UNPLACED
 from rebalancer.problem.numbers import IntArray
 
@@ -65,7 +68,13 @@ class Entries:
 
 
 def proven_of_leavers(
-    search: Incumbent, number: int, candidates: Literals, budget: Budget, request: Request, known: int | None = None
+    search: Incumbent,
+    number: int,
+    candidates: Literals,
+    budget: Budget,
+    request: Request,
+    known: int | None = None,
+    **parameters: Any,
 ) -> tuple[int | None, bool]:
     """Return a lower bound of a position, None where there is none, and whether more cannot be proven in this way.
 
@@ -77,6 +86,8 @@ def proven_of_leavers(
         Every placement that an answer can have.
     known : int, optional
         What is proven already: whoever is below that for long gives up.
+    parameters
+        CP-SAT's own.
     """
     model = search.model
     assert search.best is not None
@@ -102,7 +113,8 @@ def proven_of_leavers(
         patience = _HOPEFUL if proven == known else max(_PATIENCE, budget.seconds / 2)
         return not budget.deterministic and budget.seconds - risen > patience
 
-    outcome = solve(encoding.bulk, replace(request, gap=0.0), budget, None, note, in_vain, subsolvers=_SEARCHES)
+    parameters |= {"subsolvers": _SEARCHES}
+    outcome = solve(encoding.bulk, replace(request, gap=0.0), budget, None, note, in_vain, **parameters)
     _log.debug("who leaves: %s, proven %s after %.1f s", outcome.status, outcome.bound, budget.seconds)
     bound = None if outcome.bound is None else objective.proven(outcome.bound + objective.constant)
     return bound, outcome.status == "OPTIMAL"
@@ -133,6 +145,12 @@ class Leavers(Encoder):
         super().__init__(model, Literals(who, container.astype(np.int64), first.astype(np.int64)), start)
         self.candidates = candidates
         self._stay, self._leave = first[:-1], first[1:] - 1
+        # Tallies that are the same have the same amounts: what balance sees come is what moves pay for.
+        self._same: dict[Hashable, Rows] = {}
+        self._asked: dict[Hashable, int] = {}
+        for cells in model.graph:
+            if isinstance(cells, Tally):
+                self._asked[_likeness(cells)] = self._asked.get(_likeness(cells), 0) | self.sides.get(cells.index, 0)
 
     def exactly(self, cells: Cells) -> bool:
         """Whether rows are what cells are: those that only minimising reads are at most that."""
@@ -140,7 +158,13 @@ class Leavers(Encoder):
 
     def tally(self, tally: Tally) -> Rows:
         """Return the rows of a tally: who stays, and what those who leave bring, of which only bounds are known."""
-        below, above = self.asked(tally)
+        likeness = _likeness(tally)
+        if likeness not in self._same:
+            side = self._asked[likeness]
+            self._same[likeness] = self._tally(tally, bool(side & BELOW), bool(side & ABOVE))
+        return self._same[likeness]
+
+    def _tally(self, tally: Tally, below: bool, above: bool) -> Rows:
         membership, candidate, item, weight = counted_in(tally, self.candidates)
         stays = self._stays[candidate]
         owner, key = tally.group[membership], tally.group[membership] * tally.items + item
@@ -198,6 +222,16 @@ class Leavers(Encoder):
         """Demand that all rows of these entries are within two bounds."""
         rows = self._rows(tally, entries)
         self.bulk.linear(rows, np.full(len(rows.key), low), np.full(len(rows.key), high))
+
+
+def _likeness(tally: Tally) -> Hashable:
+    """Return what is the same for tallies that are the same."""
+    if tally.dynamic is not None:
+        return tally.index
+    parts: list[NDArray[Any]] = [tally.group, tally.member, tally.weight, tally.item_of]
+    if tally.family is Family.STAYED:
+        parts.append(tally.home)
+    return tally.groups, tally.items, tally.family, *(part.tobytes() for part in parts)
 
 
 def _units(groups: int, owner: IntArray, weight: IntArray) -> IntArray:

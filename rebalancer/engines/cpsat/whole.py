@@ -26,8 +26,8 @@ from rebalancer.model.evaluate import linear_form
 _log = logging.getLogger(__name__)
 
 #: Seconds that looking at who leaves may take, and share of those that are left; the share in which both workers look
-#: for an answer that has what that proves, which searching the whole rarely raises.
-_LEAVERS, _LEAVERS_SHARE, _LOOKING = 60.0, 0.15, 0.6
+#: for an answer that has what that proves, which searching the whole rarely raises from so many candidates on.
+_LEAVERS, _LEAVERS_SHARE, _LOOKING, _MANY = 60.0, 0.15, 0.6, 5_000
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
 #: Where a bound is known, nothing starts from the pump: what CP-SAT 9.15 makes of its points may not be feasible once
@@ -110,10 +110,37 @@ class Whole:
         self._patient = self._proves_only and improving.beside is not None and isinstance(objective, ExactObjective)
         self._prover = _IN_TIME if self._patient else _AT_ONCE
 
+    def look_at_leavers(self) -> None:
+        """Prove what follows from who has to leave, and where that is new, look for an answer that has it."""
+        position, search = self._position, self._position.search
+        if position.small or self._improving.brief or position.enough(self.bound):
+            return
+        turn = self._budget.part(_LOOKING * self._budget.remaining, self._is_found)
+
+        def prove(request: Request) -> None:
+            part = turn.part(min(_LEAVERS, _LEAVERS_SHARE * self._budget.remaining))
+            literals, before = position.encoding.literals, self.bound
+            bound, all_of_it = proven_of_leavers(
+                search, position.number, literals, part, request, before, **_rounds(part)
+            )
+            _count(part, self._budget)
+            if bound is None or before is None or bound <= before:
+                return
+            if bound > position.value + 2 * position.objective.error + 1:
+                _log.warning("CP-SAT proves more of position %d than an answer has: no bound", position.number)
+                return
+            self._raise(position.objective.at_least(bound, position.standing), bound)
+            if self._told:
+                search.news.tell(position.number, None, self.bound)
+            several = self._improving.at_once and self._improving.beside is not None
+            if all_of_it and several and literals.count >= _MANY:
+                self._improving.with_prover(turn)
+
+        self._beside_who_improves(prove, turn)
+
     def minimise(self) -> None:
         """Search until the answer is proven, or good enough, or nothing comes of it."""
-        if not (self._position.small or self._improving.brief):
-            self._prove_of_leavers()
+        self._low, self._value = self._proven, self._position.standing
         while not (self._position.enough(self.bound) or self._budget.over):
             before = self._position.search.integers
             outcome = self._search()
@@ -150,25 +177,6 @@ class Whole:
         known, best, low = self._known, self._position.standing, self._low
         _log.debug("told of %s, %s after %.1f s; best is %s, proven %s", told, known, self._turn.seconds, best, low)
         return outcome
-
-    def _prove_of_leavers(self) -> None:
-        """Prove what follows from who has to leave, and where that is new, look for an answer that has it."""
-        position, search = self._position, self._position.search
-        turn = self._budget.part(_LOOKING * self._budget.remaining, self._is_found)
-
-        def prove(request: Request) -> None:
-            part = turn.part(min(_LEAVERS, _LEAVERS_SHARE * self._budget.remaining))
-            literals, before = position.encoding.literals, self.bound
-            bound, all_of_it = proven_of_leavers(search, position.number, literals, part, request, before)
-            if bound is None or before is None or bound <= before:
-                return
-            self._raise(position.objective.at_least(bound, position.standing), bound)
-            if self._told:
-                search.news.tell(position.number, None, self.bound)
-            if all_of_it and self._improving.beside is not None:
-                self._improving.with_prover(turn)
-
-        self._beside_who_improves(prove, turn)
 
     def _is_found(self) -> bool:
         """Whether the best answer has what is proven."""

@@ -136,7 +136,7 @@ def test_what_is_proven_beside_neighbourhoods_is_the_optimum(monkeypatch: pytest
         return prove(self)
 
     monkeypatch.setattr(Whole, "_prove_beside", counted)
-    monkeypatch.setattr(Whole, "_prove_of_leavers", lambda _: None)  # or little is left to prove
+    monkeypatch.setattr(Whole, "look_at_leavers", lambda _: None)  # or little is left to prove
 
     @settings(max_examples=60)
     @given(models(objects=4, containers=3))

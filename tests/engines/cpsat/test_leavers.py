@@ -71,3 +71,14 @@ def test_objects_leave_whole_and_amounts_are_whole() -> None:
     assert closed
     assert model.real(0, bound) == pytest.approx(0.02515)
     assert model.real(0, lower_bounds(model)[0]) < 0.01
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_moves_pay_for_what_balance_sees_come(seed: int) -> None:
+    """Moves cost what arrives, more on small hosts: where all fit on the largest of these, linear bounds know more."""
+    model = rounded(12, 4, seed)
+    search = Incumbent.of(model, Request(time_limit=60, workers=1))
+    bound, closed = proven_of_leavers(search, 0, all_candidates(model), search.budget, search.request)
+    assert bound is not None
+    assert closed
+    assert bound >= lower_bounds(model)[0]
