@@ -25,9 +25,11 @@ from rebalancer.model.evaluate import linear_form
 
 _log = logging.getLogger(__name__)
 
-#: Seconds that looking at who leaves may take, and share of those that are left; the share in which both workers look
-#: for an answer that has what that proves, which searching the whole rarely raises from so many candidates on.
-_LEAVERS, _LEAVERS_SHARE, _LOOKING, _MANY = 60.0, 0.15, 0.6, 5_000
+#: Seconds that looking at who leaves may take, and share of those that are left.
+_LEAVERS, _LEAVERS_SHARE = 15.0, 0.15
+#: Seconds, and share of them, in which both workers then look for an answer that has what that proves: from so many
+#: candidates on, searching the whole rarely raises it.
+_LOOKING, _LOOKING_SHARE, _MANY = 60.0, 0.6, 5_000
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
 #: Where a bound is known, nothing starts from the pump: what CP-SAT 9.15 makes of its points may not be feasible once
@@ -115,10 +117,11 @@ class Whole:
         position, search = self._position, self._position.search
         if position.small or self._improving.brief or position.enough(self.bound):
             return
-        turn = self._budget.part(_LOOKING * self._budget.remaining, self._is_found)
+        left = self._budget.remaining
+        turn = self._budget.part(min(_LOOKING, _LOOKING_SHARE * left), self._is_found)
 
-        def prove(request: Request) -> None:
-            part = turn.part(min(_LEAVERS, _LEAVERS_SHARE * self._budget.remaining))
+        def prove(budget: Budget, request: Request) -> None:
+            part = budget.part(min(_LEAVERS, _LEAVERS_SHARE * left))
             literals, before = position.encoding.literals, self.bound
             bound, all_of_it = proven_of_leavers(
                 search, position.number, literals, part, request, before, **_rounds(part)
@@ -131,10 +134,10 @@ class Whole:
                 return
             self._raise(position.objective.at_least(bound, position.standing), bound)
             if self._told:
-                search.news.tell(position.number, None, self.bound)
+                search.raise_bound(position.number, self.bound)
             several = self._improving.at_once and self._improving.beside is not None
             if all_of_it and several and literals.count >= _MANY:
-                self._improving.with_prover(turn)
+                self._improving.with_prover(budget)
 
         self._beside_who_improves(prove, turn)
 
@@ -198,25 +201,24 @@ class Whole:
     def _prove_beside(self) -> Outcome:
         """Run CP-SAT for the turn, beside who improves the answer."""
         outcomes: list[Outcome] = []
-        turn = self._turn
 
-        def prove(request: Request) -> None:
+        def prove(turn: Budget, request: Request) -> None:
             outcomes.append(self._prove(turn, request))
             if self._is_flat():
                 self._improving.with_prover(turn.part(_IMPROVED * turn.seconds, self._is_settled))
 
-        self._beside_who_improves(prove, turn)
+        self._beside_who_improves(prove, self._turn)
         return outcomes[0] if outcomes else Outcome("UNKNOWN", None, 0, None)
 
-    def _beside_who_improves(self, prove: Callable[[Request], None], turn: Budget) -> None:
+    def _beside_who_improves(self, prove: Callable[[Budget, Request], None], turn: Budget) -> None:
         """Prove something, if there are several workers beside who improves the answer until that is done."""
         search, beside = self._position.search, self._improving.beside
         if beside is None:
-            return prove(search.request)
+            return prove(turn, search.request)
 
-        def first(_model: Model, _incumbent: Incumbent, _budget: Budget, request: Request) -> None:
+        def first(_model: Model, _incumbent: Incumbent, budget: Budget, request: Request) -> None:
             try:
-                prove(request)
+                prove(budget, request)
             finally:
                 turn.reach()
 
