@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.cpsat.bends import encode_bend
 from rebalancer.engines.cpsat.literals import Literals
-from rebalancer.engines.cpsat.objective import ExactObjective, Unrounded
+from rebalancer.engines.cpsat.objective import ExactObjective, Objective, Unrounded, direct
 from rebalancer.engines.cpsat.proto import INFINITE, BulkModel
 from rebalancer.engines.cpsat.rows import (
     RowAlgebra,
@@ -98,6 +98,16 @@ class Encoding:
         """
         known, hint = self.solution(values)
         self.bulk.hint(np.flatnonzero(known), hint[known])
+
+    def objective(self, number: int) -> Objective:
+        """Return what to minimise of a position: the exact formula where there is one."""
+        return self.exact[number] or direct(self.model, number, self.objectives[number])
+
+    def hold(self, number: int, value: int) -> None:
+        """Have a position stay at a value, or better."""
+        rows = self.objectives[number]
+        if len(rows.key):
+            self.bulk.linear_of(rows.var, rows.coef, -INFINITE, value - int(rows.const.dense()[0, 0]))
 
     def solution(self, values: CellValues) -> tuple[NDArray[np.bool_], IntArray]:
         """Return which variables are known at an assignment, and the values of all, 0 where they are not."""

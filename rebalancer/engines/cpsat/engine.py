@@ -139,7 +139,8 @@ class CpsatEngine:
         bound: int | None = low
         if len(position.rows.key):
             turns = Whole(position, budget, low, earlier_proven, improving)
-            turns.look_at_leavers()
+            if parts:
+                turns.look_at_leavers()
             improving.before(budget, turns.bound)
             turns.minimise()
             bound = turns.bound

@@ -40,22 +40,19 @@ class Improving:
 
     Attributes
     ----------
-    brief : bool
-        Whether there is no time for parts.
     beside : callable or None
         Who improves the answer with one of the workers while CP-SAT proves with the rest.
     """
 
     def __init__(self, position: Position, others: Others | None = None, parts: bool = True) -> None:
         search = position.search
-        brief, parts = not parts, parts and not position.small and bool(len(position.rows.key))
+        parts = parts and not position.small and bool(len(position.rows.key))
         seeded = others is not None and not (position.large or position.encoding.squares)
         several = search.request.workers > 1 and not search.budget.deterministic
         self._position, self._others = position, others
         self._share = _LARGE_SHARE if position.large else _SHARE
         self._parts = self._another(search.request.workers) if parts and not seeded else None
         self._second: Improver | None = None
-        self.brief = brief
         self.beside: Improver | None = None
         if parts and several:
             self.beside = self._alone(0)

@@ -21,14 +21,12 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.encode import Encoder
 from rebalancer.engines.cpsat.literals import Literals
-from rebalancer.engines.cpsat.objective import direct
 from rebalancer.engines.cpsat.proto import INFINITE
 from rebalancer.engines.cpsat.rows import Rows, counted_in
 from rebalancer.engines.cpsat.run import solve
 from rebalancer.engines.cpsat.sides import ABOVE, BELOW
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.model import Cells, CellValues, Family, Grid, Model, Tally
-from rebalancer.problem import UNPLACED
 from rebalancer.problem.numbers import IntArray
 
 _log = logging.getLogger(__name__)
@@ -67,6 +65,17 @@ class Entries:
         return replace(self, key=key)
 
 
+@dataclass(frozen=True, eq=False)
+class Choices(Literals):
+    """To stay in the container, or to leave it."""
+
+    leaves: NDArray[np.bool_]
+
+    def chosen(self, assignment: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return which choices an assignment makes."""
+        return np.asarray(super().chosen(assignment) != self.leaves)
+
+
 def proven_of_leavers(
     search: Incumbent,
     number: int,
@@ -94,11 +103,8 @@ def proven_of_leavers(
     here = CellValues(model.problem, search.best)
     encoding = Leavers(model, candidates, here).run()
     for earlier in range(number):
-        rows = encoding.objectives[earlier]
-        if len(rows.key):
-            constant = int(rows.const.dense()[0, 0])
-            encoding.bulk.linear_of(rows.var, rows.coef, -INFINITE, search.integers[earlier] - constant)
-    objective = encoding.exact[number] or direct(model, number, encoding.objectives[number])
+        encoding.hold(earlier, search.integers[earlier])
+    objective = encoding.objective(number)
     encoding.bulk.minimize(objective.var, objective.coef, objective.constant)
     encoding.hint_from(here)
     proven, risen = known, budget.seconds
@@ -140,9 +146,8 @@ class Leavers(Encoder):
         self._ways = candidates.per_object - stayers  # how many places elsewhere there are, by object
         has = np.stack([stayers > 0, self._ways > 0], axis=1)
         who, what = np.nonzero(has)
-        container = np.where(what == 0, initial[who], UNPLACED)
         first = np.concatenate([[0], np.cumsum(has.sum(axis=1))])
-        super().__init__(model, Literals(who, container.astype(np.int64), first.astype(np.int64)), start)
+        super().__init__(model, Choices(who, initial[who].astype(np.int64), first.astype(np.int64), what == 1), start)
         self.candidates = candidates
         self._stay, self._leave = first[:-1], first[1:] - 1
         # Tallies that are the same have the same amounts: what balance sees come is what moves pay for.
@@ -150,7 +155,8 @@ class Leavers(Encoder):
         self._asked: dict[Hashable, int] = {}
         for cells in model.graph:
             if isinstance(cells, Tally):
-                self._asked[_likeness(cells)] = self._asked.get(_likeness(cells), 0) | self.sides.get(cells.index, 0)
+                likeness = _likeness(cells)
+                self._asked[likeness] = self._asked.get(likeness, 0) | self.sides.get(cells.index, 0)
 
     def exactly(self, cells: Cells) -> bool:
         """Whether rows are what cells are: those that only minimising reads are at most that."""

@@ -120,9 +120,7 @@ class Position:
 
     def hold(self) -> None:
         """Have it stay at what it is, or better, from now on."""
-        if len(self.rows.key):
-            constant = int(self.rows.const.dense()[0, 0])
-            self.encoding.bulk.linear_of(self.rows.var, self.rows.coef, -INFINITE, self.value - constant)
+        self.encoding.hold(self.number, self.value)
 
 
 __all__ = ["Position"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.engines.cpsat.encode import Encoding, encode
-from rebalancer.engines.cpsat.objective import Objective, direct
+from rebalancer.engines.cpsat.objective import Objective
 from rebalancer.engines.cpsat.proto import INFINITE
 from rebalancer.engines.incumbent import Found
 from rebalancer.engines.linear import Matrix, Program, solve
@@ -51,11 +51,8 @@ def relax(
         return None
     encoding = encode(model, literals, CellValues(model.problem, found.assignment))
     for earlier in range(number):
-        rows = encoding.objectives[earlier]
-        if len(rows.key):
-            known = found.integers[earlier] - int(rows.const.dense()[0, 0])
-            encoding.bulk.linear_of(rows.var, rows.coef, -INFINITE, known)
-    objective = encoding.exact[number] or direct(model, number, encoding.objectives[number])
+        encoding.hold(earlier, found.integers[earlier])
+    objective = encoding.objective(number)
     program = _program(encoding, objective, found.integers[number])
     # GLOP's tolerances are absolute
     money = float(np.median(np.abs(program.cost[program.cost != 0]))) if program.cost.any() else 1.0

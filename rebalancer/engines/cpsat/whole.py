@@ -106,7 +106,6 @@ class Whole:
         self._exactly, self._stalls, self._stale = False, 0, False
         self._mark, self._raised = self._low, np.inf  # where the bound last came closer, and when
         self._turn, self._moved, self._unit = budget, 0.0, 1.0
-        self._began = budget.part(budget.remaining)
         two = position.search.request.workers == 2 and not budget.deterministic
         self._proves_only = two and not (position.small or position.large)
         self._patient = self._proves_only and improving.beside is not None and isinstance(objective, ExactObjective)
@@ -115,7 +114,7 @@ class Whole:
     def look_at_leavers(self) -> None:
         """Prove what follows from who has to leave, and where that is new, look for an answer that has it."""
         position, search = self._position, self._position.search
-        if position.small or self._improving.brief or position.enough(self.bound):
+        if position.small or position.enough(self.bound):
             return
         left = self._budget.remaining
         turn = self._budget.part(min(_LOOKING, _LOOKING_SHARE * left), self._is_found)
@@ -138,12 +137,15 @@ class Whole:
             several = self._improving.at_once and self._improving.beside is not None
             if all_of_it and several and literals.count >= _MANY:
                 self._improving.with_prover(budget)
+                if not self._patient:
+                    self._prover = _TOLD
 
         self._beside_who_improves(prove, turn)
 
     def minimise(self) -> None:
         """Search until the answer is proven, or good enough, or nothing comes of it."""
         self._low, self._value = self._proven, self._position.standing
+        self._began = self._budget.part(self._budget.remaining)
         while not (self._position.enough(self.bound) or self._budget.over):
             before = self._position.search.integers
             outcome = self._search()
