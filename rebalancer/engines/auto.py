@@ -38,9 +38,10 @@ _MOMENT, _GLANCE = 0.12, 0.3
 #: The searchers' seconds end where this share of them, and so many walks, have brought nothing: a walk brings something
 #: at its end, if at all, and may take most of the time.
 _IDLE, _WALKS = 0.35, 2
-#: Up to this many pairs, some search tells whether containers are crowded, in this share of the time. Where they are,
-#: or pairs are more, and more than this share of an objective is still open, nobody closes the gap, and local searches
-#: side by side find more than one beside another engine; that one comes back for the end.
+#: Above these pairs nobody closes the gap, nor where containers are crowded and more than this share of an objective is
+#: open. Local searches side by side find more there than one beside another engine: that comes back for the end, or
+#: where they have long found nothing. Up to so many pairs all of them search first, for this share of the time: what a
+#: long walk starts from matters.
 _SOUNDED, _SOUNDING, _OPEN, _POLISHING = 5_000_000, 0.14, 0.05, 0.08
 #: Seconds that must be left for local search where its kernels have yet to be compiled: half of them, and more
 #: on a slow machine, where later runs have what was compiled by then.
@@ -73,7 +74,8 @@ class AutoEngine:
         model, cpsat = incumbent.model, CpsatEngine()
         pairs = len(model.problem.objects) * (len(model.problem.containers) + 1)
         if pairs > _HARD and _for_local_search(incumbent, request, pairs):
-            most = incumbent.budget.part((1 - _POLISHING) * incumbent.budget.remaining)
+            left = incumbent.budget.remaining
+            most = incumbent.budget.part((1 - _POLISHING) * left, _idle(incumbent, _IDLE * left))
             together(_alike(incumbent.budget, request), incumbent, most, request)
         elif fits(incumbent) and (pairs <= _CLOSABLE or incumbent.found is None):
             if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
@@ -114,7 +116,7 @@ class AutoEngine:
 
 
 def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> bool:
-    """Search for a while, and return whether much is open then, and there are many pairs, or limits forbid most moves.
+    """Search for a while, and return whether there are many pairs, or much is open then and limits forbid most moves.
 
     While local search is being compiled nobody knows.
     """
@@ -124,10 +126,10 @@ def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> boo
         return False
     if pairs <= _SOUNDED:
         together(team, incumbent, budget.part(_SOUNDING * budget.remaining), request)
-    if budget.over or incumbent.first_within(_OPEN) or not is_warm():
+    if budget.over or not is_warm():
         return False
-    if pairs > _SOUNDED:
-        return True
+    if pairs > _CLOSABLE or incumbent.first_within(_OPEN):
+        return pairs > _CLOSABLE
     found: list[bool] = []
 
     def sound(model: Model, incumbent: Incumbent, _budget: Budget, request: Request) -> None:

@@ -176,20 +176,19 @@ class Incumbent:
             return True
         if bound is None:
             return False
-        return self._within(position, integers[position], bound, self.request.gap)
+        if integers[position] <= bound:
+            return True
+        value, low = self.model.real(position, integers[position]), self.model.real(position, bound)
+        return value - low <= self.request.gap * max(1.0, abs(value))
 
-    def _within(self, position: int, integer: int, bound: int | None, gap: float) -> bool:
-        """Whether a value of a position is known to be as close to its bound as a relative gap."""
-        if bound is None or integer <= bound:
-            return bound is not None
-        value, low = self.model.real(position, integer), self.model.real(position, bound)
-        return value - low <= gap * max(1.0, abs(value))
-
-    def first_within(self, gap: float) -> bool:
-        """Whether the first position that is not good enough yet is as close to its bound as a relative gap."""
+    def first_within(self, share: float) -> bool:
+        """Whether no more than a share of its value is open of the first position that is not good enough yet."""
         for position, (integer, bound) in enumerate(zip(self.integers, self.bounds, strict=True)):
             if not self.enough(position, bound):
-                return self._within(position, integer, bound, gap)
+                if bound is None:
+                    return False
+                value, low = self.model.real(position, integer), self.model.real(position, bound)
+                return value - low <= share * abs(value)
         return True
 
     def at_target(self, position: int, value: int) -> bool:

@@ -19,7 +19,7 @@ from rebalancer.engines.local_search.kernels.trail import M_BEST
 from rebalancer.engines.local_search.repair import repair
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.engines.local_search.walking import levelled, relaxed, walk
-from rebalancer.engines.local_search.walks import MIXES, TRADED, Trades, Walks
+from rebalancer.engines.local_search.walks import BETWEEN, MIXES, TRADED, Trades, Walks
 from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
@@ -27,6 +27,8 @@ _log = logging.getLogger(__name__)
 #: What gains fastest is told by turns of so many seconds, or this share of the time where that is less, and by walks of
 #: this heat.
 _LAP, _LAP_SHARE, _LUKEWARM = 0.3, 0.03, 0.01
+#: An answer is close to its bound where no more than this share of its value is open.
+_NEAR = 0.05
 
 
 def improve(model: Model, incumbent: Incumbent, budget: Budget, request: Request) -> None:
@@ -85,8 +87,10 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
     if budget.stop.is_set():  # a million objects take most of a second to tell how fast walks are
         return
     whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
-    walks = Walks(searcher.crowded(), searcher.goals().differ, searcher.speed * whole, searcher.daring)
-    trades = Trades()
+    crowded = searcher.crowded()
+    near = crowded and searcher.incumbent.first_within(_NEAR)
+    walks = Walks(crowded, searcher.goals().differ, searcher.speed * whole, searcher.daring, near)
+    trades = Trades(BETWEEN if near else 1.0)
     for turn in count():
         if budget.over or searcher.enough(position):
             break

@@ -45,6 +45,9 @@ _PLENTY, _MANY, _BARELY = 4_000, 1_000, 60
 _TRIAL, _AT_MOST = 1_500, 0.04
 _THOROUGH = Walk(16.0, 0.9, relaxed=True)
 _AFTERWARDS = (Walk(0.3, 0.2), Walk(2.0, 0.25, relaxed=True))
+#: Close to the bound a longer one ends no lower: which of a few valleys it ends in is chance. So there are several, of
+#: this share of the time, or so many steps for each object where that is more; what follows each takes a share of that.
+_AGAIN, _SURE, BETWEEN = 0.16, 50_000, 0.25
 
 #: Walks with levelled goals start at this multiple of what the mildest one costs. The first takes at least the first of
 #: these shares of the time, none more than the second, so that greedy search can follow. It makes so many steps for
@@ -75,12 +78,15 @@ class Walks:
     daring : bool
         Whether to relax bounds even where there are few steps. Who is not starts afresh where there are plenty: what is
         better to start from differs between problems.
+    near : bool
+        Whether the best answer is close to its bound.
     """
 
     crowded: bool
     uneven: bool
     steps: float
     daring: bool = True
+    near: bool = False
     ends: dict[float, float] = field(default_factory=dict)
     number: int = 0
     _first: float = 0.0
@@ -114,7 +120,7 @@ class Walks:
             relaxed, levelled = (self.ends[walk.multiple] for walk in self._trials)
             self._relaxing, self._levelling = relaxed <= levelled, relaxed > levelled
         if self._relaxing:
-            return _AFTERWARDS[number % 2 - 1] if number else _thorough(self.steps, _THOROUGH.share, not self.daring)
+            return self._relaxed(number, left)
         if self._levelling:
             share = max(_FIRST, _GOOD / self.steps) * _GROWTH**self._grown
             self._levelled += 1
@@ -133,6 +139,16 @@ class Walks:
         if at == 1:
             return Walk(self._first * _HOTTER, _LONGER)
         return Walk(best, left)
+
+    def _relaxed(self, number: int, left: float) -> Walk:
+        """Return the next walk where limits are relaxed."""
+        share = max(_AGAIN, _SURE / self.steps) if self.near else 1.0
+        several = share < _THOROUGH.share
+        if number and not several:
+            return _AFTERWARDS[number % 2 - 1]
+        if number % 2:
+            return replace(_AFTERWARDS[0], share=BETWEEN * share)
+        return _thorough(self.steps, min(share, left) if several else _THOROUGH.share, not self.daring)
 
     def settles(self, walk: Walk) -> bool:
         """Return whether a walk has steps enough for trades to find what it leaves; else a longer walk finds more."""
@@ -177,4 +193,4 @@ def _thorough(steps: float, share: float, afresh: bool) -> Walk:
     return replace(_THOROUGH, multiple=multiple, share=share, afresh=afresh and steps >= _PLENTY)
 
 
-__all__ = ["MIXES", "TRADED", "Trades", "Walk", "Walks"]
+__all__ = ["BETWEEN", "MIXES", "TRADED", "Trades", "Walk", "Walks"]

@@ -318,6 +318,19 @@ def test_one_of_two_searchers_starts_afresh_where_there_are_steps_for_it() -> No
     assert not any(hurried.next().afresh for _ in range(4)), "later walks improve what there is"
 
 
+def test_close_to_the_bound_there_are_several_walks_instead_of_a_long_one() -> None:
+    walks = Walks(True, False, 500_000, daring=False, near=True)
+    thorough, polish = Walk(16.0, 0.16, relaxed=True, afresh=True), Walk(0.3, 0.04)
+    assert [walks.next(0.9), walks.next(0.7), walks.next(0.5)] == [thorough, polish, thorough]
+    assert walks.next(0.1) == polish
+    assert walks.next(0.1).share == 0.1, "no more than is left"
+    # fifty thousand steps for each object at least; and where that is most of the time, all of it
+    assert Walks(True, False, 100_000, near=True).next().share == pytest.approx(0.5)
+    for steps in (50_000, 8_000):
+        hurried, other = Walks(True, False, steps, near=True), Walks(True, False, steps)
+        assert [hurried.next(0.5) for _ in range(4)] == [other.next(0.5) for _ in range(4)]
+
+
 def test_where_there_is_time_one_walk_of_each_kind_decides() -> None:
     for relaxed, levelled in ((1.0, 2.0), (2.0, 1.0), (float("inf"), 1.0)):
         walks = Walks(True, True, 100_000)
