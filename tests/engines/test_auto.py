@@ -19,7 +19,7 @@ from rebalancer.engines.cpsat.run import InvalidModel
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.forms import TooLargeForMoves
 from rebalancer.model import Model
-from tests.engines.worlds import crowded, stuck
+from tests.engines.worlds import crowded, rounded, stuck
 
 ROOT = Path(__file__).parents[2]
 
@@ -115,6 +115,41 @@ def test_local_search_gets_all_workers_where_others_follow_or_there_are_many_pai
     monkeypatch.setattr(auto, "together", note)
     auto.AutoEngine().solve(crowded(60, 6), Request(time_limit=1.0, workers=2, deterministic=deterministic))
     assert teams[0] == expected
+
+
+def test_large_problems_are_sounded_by_all_searched_by_the_best_and_finished_by_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    teams: list[list[str]] = []
+
+    def local() -> None: ...
+
+    def parts() -> None: ...
+
+    def note(team: tuple[object, ...], _incumbent: Incumbent, budget: Budget, _request: Request) -> None:
+        teams.append([searcher.__name__ for searcher in team])  # type: ignore[attr-defined]
+        seconds.append(budget.remaining)
+
+    seconds: list[float] = []
+    monkeypatch.setattr(auto, "_HARD", 10)
+    monkeypatch.setattr(auto, "_CLOSABLE", 10)
+    monkeypatch.setattr(auto, "is_warm", lambda: True)
+    monkeypatch.setattr(auto, "searchers", lambda *_: (local, parts))
+    monkeypatch.setattr(auto, "together", note)
+    auto.AutoEngine().solve(crowded(60, 6), Request(time_limit=60.0, workers=2))
+    assert teams == [["local", "parts"], ["local", "local"], ["local", "parts"]]
+    assert seconds[0] < seconds[1] / 5
+
+
+def test_what_is_open_is_a_share_of_the_value_however_small_that_is() -> None:
+    incumbent = Incumbent.of(rounded(5, 3), Request())
+    value = incumbent.integers[0]
+    assert 0 < incumbent.model.real(0, value) < 1
+    incumbent.bounds[0] = None
+    assert not incumbent.first_within(0.05)
+    for open_, within in ((0.06, False), (0.04, True)):
+        incumbent.bounds[0] = round(value * (1 - open_))
+        assert incumbent.first_within(0.05) == within
 
 
 @pytest.mark.parametrize(
