@@ -75,7 +75,7 @@ class AutoEngine:
         pairs = len(model.problem.objects) * (len(model.problem.containers) + 1)
         if pairs > _HARD and _for_local_search(incumbent, request, pairs):
             left = incumbent.budget.remaining
-            most = incumbent.budget.part((1 - _POLISHING) * left, _idle(incumbent, _IDLE * left))
+            most = incumbent.budget.part((1 - _POLISHING) * left, _idle(incumbent, _IDLE * left, within=False))
             together(_alike(incumbent.budget, request), incumbent, most, request)
         elif fits(incumbent) and (pairs <= _CLOSABLE or incumbent.found is None):
             if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
@@ -147,17 +147,24 @@ def _load(budget: Budget) -> None:
         import_module("rebalancer.engines.local_search.warm").load()
 
 
-def _idle(incumbent: Incumbent, seconds: float) -> Callable[[], bool] | None:
-    """Return what tells whether the answer has long been the same; None where no clock may decide."""
+def _idle(incumbent: Incumbent, seconds: float, *, within: bool = True) -> Callable[[], bool] | None:
+    """Return what tells whether the answer has long been the same; None where no clock may decide.
+
+    If not ``within`` walks, only their ends tell: a long one may bring something at its end.
+    """
     if incumbent.budget.deterministic:
         return None
     version, since, walks = incumbent.version, incumbent.budget.seconds, incumbent.walks
+    seen, ended = walks, since
 
     def idle() -> bool:
-        nonlocal version, since, walks
+        nonlocal version, since, walks, seen, ended
+        now = incumbent.budget.seconds
         if version != incumbent.version:
-            version, since, walks = incumbent.version, incumbent.budget.seconds, incumbent.walks
-        return incumbent.walks - walks >= _WALKS and incumbent.budget.seconds - since > seconds
+            version, since, walks = incumbent.version, now, incumbent.walks
+        if seen != incumbent.walks:
+            seen, ended = incumbent.walks, now
+        return incumbent.walks - walks >= _WALKS and (now if within else ended) - since > seconds
 
     return idle
 

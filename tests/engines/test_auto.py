@@ -49,6 +49,21 @@ def test_searchers_are_idle_once_the_answer_stays_the_same() -> None:
     assert idle()
 
 
+def test_a_long_walk_is_not_ended_for_what_shorter_ones_before_it_have_not_brought() -> None:
+    incumbent = Incumbent.of(crowded(40, 4), Request(time_limit=600))
+    seeding, searching = auto._idle(incumbent, 60), auto._idle(incumbent, 60, within=False)
+    assert seeding is not None
+    assert searching is not None
+    incumbent.walks += 2
+    assert not seeding()
+    assert not searching()
+    incumbent.budget.began -= 61  # a minute within the third walk
+    assert seeding()
+    assert not searching()
+    incumbent.walks += 1
+    assert searching()
+
+
 def test_no_clock_ends_searchers_where_runs_have_to_be_the_same() -> None:
     assert auto._idle(Incumbent.of(crowded(40, 4), Request(time_limit=60, deterministic=True)), 1.0) is None
 
