@@ -128,8 +128,10 @@ def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> boo
         together(team, incumbent, budget.part(_SOUNDING * budget.remaining), request)
     if budget.over or not is_warm():
         return False
-    if pairs > _CLOSABLE or incumbent.first_within(_OPEN):
-        return pairs > _CLOSABLE
+    if pairs > _CLOSABLE:
+        return True
+    if incumbent.first_within(_OPEN):
+        return False
     found: list[bool] = []
 
     def sound(model: Model, incumbent: Incumbent, _budget: Budget, request: Request) -> None:

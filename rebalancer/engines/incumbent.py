@@ -181,14 +181,19 @@ class Incumbent:
         value, low = self.model.real(position, integers[position]), self.model.real(position, bound)
         return value - low <= self.request.gap * max(1.0, abs(value))
 
+    def within(self, position: int, share: float) -> bool:
+        """Whether no more than a share of the best answer's value of a position is known to be open."""
+        integers, bound = self.integers, self.bounds[position]
+        if not integers or bound is None:
+            return False
+        value, low = self.model.real(position, integers[position]), self.model.real(position, bound)
+        return value - low <= share * abs(value)
+
     def first_within(self, share: float) -> bool:
         """Whether no more than a share of its value is open of the first position that is not good enough yet."""
-        for position, (integer, bound) in enumerate(zip(self.integers, self.bounds, strict=True)):
+        for position, bound in enumerate(self.bounds):
             if not self.enough(position, bound):
-                if bound is None:
-                    return False
-                value, low = self.model.real(position, integer), self.model.real(position, bound)
-                return value - low <= share * abs(value)
+                return self.within(position, share)
         return True
 
     def at_target(self, position: int, value: int) -> bool:

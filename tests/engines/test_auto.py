@@ -165,6 +165,16 @@ def test_what_is_open_is_a_share_of_the_value_however_small_that_is() -> None:
     for open_, within in ((0.06, False), (0.04, True)):
         incumbent.bounds[0] = round(value * (1 - open_))
         assert incumbent.first_within(0.05) == within
+        assert incumbent.within(0, 0.05) == within
+    incumbent.bounds[0] = value  # and then the next one is asked, if there is any
+    assert incumbent.first_within(0.05)
+
+
+def test_without_an_answer_nothing_is_close_to_a_bound() -> None:
+    incumbent = Incumbent.of(crowded(60, 6), Request())
+    incumbent._found, incumbent.bounds[0] = None, 0
+    assert not incumbent.within(0, 0.05)
+    assert not incumbent.first_within(0.05)
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         return
     whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
     crowded = searcher.crowded()
-    near = crowded and searcher.incumbent.first_within(_NEAR)
+    near = crowded and searcher.incumbent.within(position, _NEAR)
     walks = Walks(crowded, searcher.goals().differ, searcher.speed * whole, searcher.daring, near)
     trades = Trades(BETWEEN if near else 1.0)
     for turn in count():
