@@ -14,7 +14,7 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Found, Incumbent
-from rebalancer.engines.local_search import pace, searcher
+from rebalancer.engines.local_search import pace, sharing
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.propagate import move, objective
@@ -56,7 +56,7 @@ def test_the_log_of_two_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pace, "_CALL", 0.001)  # short calls, and every answer handed over
-    monkeypatch.setattr(searcher, "_SHARE", 0.0)
+    monkeypatch.setattr(sharing, "_SHARE", 0.0)
     model = crowded(300, 20, seed)
     request = Request(time_limit=None, iterations=150_000, workers=2, seed=seed)
     shared = Incumbent.of(model, request)

@@ -40,7 +40,9 @@ def improve(model: Model, incumbent: Incumbent, budget: Budget, request: Request
         Some cells would need a table over too many groups and items.
     """
     if len(model.problem.containers) and len(model.problem.objects):
-        _search(Searcher(model, incumbent, request.seed), budget)
+        searcher = Searcher(model, incumbent, request.seed)
+        with searcher.sharing.at_work():
+            _search(searcher, budget)
 
 
 def is_crowded(model: Model, incumbent: Incumbent, request: Request) -> bool:

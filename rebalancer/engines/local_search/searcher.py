@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -53,6 +52,7 @@ from rebalancer.engines.local_search.kernels.trail import (
 from rebalancer.engines.local_search.kernels.walk import anneal, may_leave, sample, sampled_share
 from rebalancer.engines.local_search.limits import Limits
 from rebalancer.engines.local_search.pace import Pace
+from rebalancer.engines.local_search.sharing import Sharing
 from rebalancer.engines.local_search.walks import MIXES
 from rebalancer.model import Model
 from rebalancer.problem.numbers import IntArray
@@ -73,8 +73,8 @@ _WAYS, _RECALL = 4, 150
 _TRADES, _COOL = 6, 16
 #: So many steps tell how long one takes, once so many have been made that what is noted by object is known.
 _SOUNDING, _MOST_SOUNDING = 20_000, 200_000
-#: Seconds that pass between two answers that are handed over.
-_SHARE = 0.25
+#: So many containers or objects are worked on at first, until it is known how long one takes.
+_FEW_FIRST = 16.0
 #: Containers are crowded where fewer than this share of random moves are within the limits on amounts.
 _TIGHT = 0.6
 #: Slopes, and what is noted by object, are taken anew after so many steps, or one for each cell or so many for each
@@ -82,11 +82,6 @@ _TIGHT = 0.6
 _FRESH, _TURNS = 200_000, 16
 #: Smaller gains than this share of the merit are noise of floating point.
 _NOISE = 1e-12
-
-
-def _numbers(_model: Model) -> Iterator[int]:
-    """Return what numbers the searchers of a model."""
-    return count()
 
 
 class Searcher:
@@ -123,7 +118,6 @@ class Searcher:
         self.trail: Trail = new_trail(model.positions, seed, objects, max(1 << 16, 2 * objects), pairs if small else 0)
         self.trail.numbers[T_LARGEST] = SOME if small else 2  # elsewhere more trades are worth more than larger ones
         self.rng = np.random.default_rng([seed, 1])
-        self._handed = time.monotonic()
         self.best: NDArray[np.int32] = self.flat.place.copy()
         self.best_merit = math.inf
         self.containers = len(model.problem.containers)
@@ -131,7 +125,8 @@ class Searcher:
         compute(self.flat, np.ones(model.positions))
         self.trail.numbers[T_REACH] = self.containers + bool(may_leave(self.flat, self.trail, 200))
         self.trail.numbers[T_BLIND] = self._blind()
-        self.daring = next(incumbent.once(_numbers)) % 2 == 0  # of two side by side, one
+        self.sharing = Sharing(self)
+        self.daring = self.sharing.number % 2 == 0  # of two side by side, one
         self.fresh = max(_FRESH, len(self.flat.values), _TURNS * objects)
         self.limits = Limits.of(self.flattener)
         self._teams = self.flattener.teams
@@ -193,6 +188,7 @@ class Searcher:
         hot = int((self._heat > 0).sum())
         if 0 < hot < len(order):
             order = order[:hot]  # elsewhere there is nothing to gain but what a later round finds
+        order = self.sharing.own_first(order)
         if self.flat.load[self.containers]:
             order = np.append(np.int32(self.containers), order)  # what is in no container
         self.work_on(order, kernel, budget, width, self.least)
@@ -214,7 +210,8 @@ class Searcher:
         held: IntArray | None = None,
     ) -> None:
         """Let a kernel work on some containers, or on whatever holds so many objects; make what gains ``least``."""
-        at, pace = 0, Pace(budget, max(1.0, len(order) / 64))
+        units = len(order) / 64 if budget.deterministic else min(_FEW_FIRST, len(order) / 64)
+        at, pace = 0, Pace(budget, max(1.0, units))
         while at < len(order) and not budget.over:
             until = min(len(order), at + pace.take())
             loads = int((self.flat.load[order[at:until]] if held is None else held[at:until]).sum())
@@ -235,18 +232,17 @@ class Searcher:
                 self.clear_log()
             at = stopped
 
-    def recall(self, budget: Budget, seconds: float, share: float) -> None:
-        """Recall a share of what is away for some seconds, those first that cost least to return."""
+    def recall(self, budget: Budget, share: float) -> None:
+        """Recall a share of what is away, those first that cost least to return."""
         cost = np.empty(len(self.flat.place))
         returning(self.flat, cost)
         most = math.ceil(share * np.count_nonzero(cost < np.inf))
-        order = np.argsort(cost, kind="stable")[:most].astype(np.int32)
+        order = self.sharing.own_first(np.argsort(cost, kind="stable")[:most].astype(np.int32))
         self.slopes()
-        part = budget.part(seconds)  # sorting does not count
-        self.work_on(order, recall, part, _WAYS, self.least, np.full(most, _RECALL))
+        self.work_on(order, recall, budget, _WAYS, self.least, np.full(most, _RECALL))
 
-    def even_out(self, budget: Budget, seconds: float) -> None:
-        """Trade what containers have too much for room that others have for some seconds, those first with most."""
+    def even_out(self, budget: Budget) -> None:
+        """Trade what containers have too much for room that others have, those first with most."""
         over, room = np.empty(self.containers), np.empty(self.containers)
         fullness(self.flat, over, room)
         hot = np.argsort(-over, kind="stable")[: np.count_nonzero(over)].astype(np.int32)
@@ -257,8 +253,9 @@ class Searcher:
         def settle(flat: Flat, trail: Trail, *which: Any) -> int:
             return even_out(flat, trail, cool, *which)
 
+        hot = self.sharing.own_first(hot)
         self.slopes()
-        self.work_on(hot, settle, budget.part(seconds), _TRADES, self.least, np.full(len(hot), TRADE))
+        self.work_on(hot, settle, budget, _TRADES, self.least, np.full(len(hot), TRADE))
 
     def together(self, budget: Budget) -> None:
         """Move whole groups, which may pay where no single move does."""
@@ -340,16 +337,8 @@ class Searcher:
         self.slopes()
 
     def join(self) -> None:
-        """Stand at the shared answer where it is better than what this searcher has."""
-        found = self.incumbent.found
-        if found is None:
-            return
-        appraise(self.flat, self.trail)
-        mine = tuple(self.trail.marks.tolist())
-        if found.integers < mine:
-            containers = self.containers
-            follow(self.flat, np.where(found.assignment < 0, containers, found.assignment).astype(np.int32))
-            self.start_here()
+        """Take over what is better in the shared answer."""
+        self.sharing.join()
 
     def start_here(self) -> None:
         """Take where it stands as its best answer, whatever that was worth: for another position, say."""
@@ -374,19 +363,7 @@ class Searcher:
 
     def hand_over(self, patient: bool = False) -> None:
         """Offer the best answer; where ``patient``, only now and then."""
-        now = time.monotonic()
-        if patient and not self.incumbent.budget.deterministic and now - self._handed < _SHARE:
-            return
-        if self.trail.merits[M_BEST] >= NEVER:  # no answer yet that holds every bound
-            return
-        integers = tuple(self.trail.best.tolist())
-        known = self.incumbent.integers
-        if known and integers >= known:
-            return
-        self.harvest()
-        containers = self.containers
-        self.incumbent.offer(np.where(self.best == containers, -1, self.best).astype(np.int32), integers)
-        self._handed = time.monotonic()
+        self.sharing.hand_over(patient)
 
 
 __all__ = ["Searcher"]

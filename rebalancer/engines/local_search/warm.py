@@ -44,6 +44,8 @@ ENTRIES = (
     "returning",
     "recall",
     "anneal",
+    "parts",
+    "cross",
 )
 
 
@@ -88,6 +90,7 @@ def _runs() -> dict[str, Callable[[], object]]:
     from rebalancer.engines.local_search.flatten import Flattener
     from rebalancer.engines.local_search.kernels import (
         chains,
+        cross,
         descent,
         heat,
         ranks,
@@ -135,6 +138,8 @@ def _runs() -> dict[str, Callable[[], object]]:
         "returning": lambda: recall.returning(flat, np.zeros(2)),
         "recall": lambda: recall.recall(flat, own, order, 0, 0, 1, 1.0),
         "anneal": lambda: walk.anneal(flat, own, 1, 1.0, 1.0, 0.5, 0.1, 0.1),
+        "parts": lambda: cross.parts(flat, flat.place.copy(), np.empty_like(flat.place), np.empty(2, np.int32)),
+        "cross": lambda: cross.cross(flat, own, np.zeros(0, np.int64), np.zeros(1, np.int64), flat.place.copy(), 1.0),
     }
 
 

@@ -234,7 +234,7 @@ def test_a_levelled_walk_afresh_starts_from_the_initial_assignment(monkeypatch: 
         stood.append(searcher.flat.place.copy())
 
     monkeypatch.setattr(walking, "walk", walked)
-    monkeypatch.setattr(Searcher, "sweep", lambda *_: None)
+    monkeypatch.setattr(Searcher, "sweep", lambda *_, **__: None)
     for afresh in (True, False):
         best, merit = searcher.flat.place.copy(), searcher.merit
         walking.levelled(searcher, 0, budget, budget.part(0.0), 0.25, MIXES[0], afresh)

@@ -186,7 +186,7 @@ def test_evening_out(seed: int) -> None:
     over, room, later = np.empty(10), np.empty(10), np.empty(10)
     fullness(flat, over, room)
     before, broken = searcher.merit, flat.counts[N_BROKEN]
-    searcher.even_out(searcher.incumbent.budget, 1.0)
+    searcher.even_out(searcher.incumbent.budget)
     fullness(flat, later, room)
     assert searcher.merit < before
     assert later.sum() < over.sum()
