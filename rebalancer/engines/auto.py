@@ -41,8 +41,9 @@ _IDLE, _WALKS = 0.35, 2
 #: Above these pairs nobody closes the gap, nor where containers are crowded and more than this share of an objective is
 #: open. Local searches side by side find more there than one beside another engine: that comes back for the end, or
 #: where they have long found nothing. Up to so many pairs all of them search first, for this share of the time: what a
-#: long walk starts from matters. The last share is for another engine where walks have ended by then.
-_SOUNDED, _SOUNDING, _OPEN, _POLISHING = 5_000_000, 0.14, 0.05, 0.08
+#: long walk starts from matters. And up to so many the end is this share: above it local search itself has far to go.
+_SOUNDED, _SOUNDING, _OPEN = 5_000_000, 0.14, 0.05
+_POLISHED, _POLISHING = 50_000_000, 0.08
 #: Seconds that must be left for local search where its kernels have yet to be compiled: half of them, and more
 #: on a slow machine, where later runs have what was compiled by then.
 _COMPILING = 25.0
@@ -74,14 +75,10 @@ class AutoEngine:
         model, cpsat = incumbent.model, CpsatEngine()
         pairs = len(model.problem.objects) * (len(model.problem.containers) + 1)
         if pairs > _HARD and _for_local_search(incumbent, request, pairs):
-            budget, left, walks = incumbent.budget, incumbent.budget.remaining, incumbent.walks
-            idle = _idle(incumbent, _IDLE * left, within=False)
-
-            def ends() -> bool:
-                last = budget.remaining <= _POLISHING * left and incumbent.walks - walks >= _WALKS
-                return last or (idle is not None and idle())
-
-            together(_alike(budget, request), incumbent, budget.part(left, ends), request)
+            left = incumbent.budget.remaining
+            seconds = left if pairs > _POLISHED else (1 - _POLISHING) * left
+            most = incumbent.budget.part(seconds, _idle(incumbent, _IDLE * left, within=False))
+            together(_alike(incumbent.budget, request), incumbent, most, request)
         elif fits(incumbent) and (pairs <= _CLOSABLE or incumbent.found is None):
             if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
                 seconds, part = next((seconds, part) for limit, seconds, part in _SEEDING if pairs <= limit)

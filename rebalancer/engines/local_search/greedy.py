@@ -14,6 +14,8 @@ from rebalancer.engines.local_search.kernels.descent import descend, swap_down
 if TYPE_CHECKING:
     from rebalancer.engines.local_search.searcher import Searcher
 
+#: Something that may gain, within a budget.
+Way = Callable[[Budget], object]
 #: Destinations that an object looks at, partners for an exchange, and chains that begin with each object.
 WIDTH, _PARTNERS, _CHAINS = 32, 24, 2
 SWEEPS = ((descend, WIDTH), (swap_down, _PARTNERS), (chase_down, _CHAINS), (rebuild, WIDTH // 2))
@@ -28,6 +30,8 @@ _FIRST, _TURN, _HORIZON, _BRIEFEST = 0.01, 0.05, 60.0, 2e-6
 #: so many steps for each object, and much less with fewer. A walk of as many steps as the third number warms up again
 #: what they have settled, so that they have to gain so many times as fast before the first one.
 _PAYS, _STEPS, _MANY, _BEFORE = 1.0, 5_000, 2_000, 10.0
+#: Of searchers side by side every other one turns to walks while the others still gain so many times as fast.
+_EARLIER = 4.0
 #: Descent goes on by itself while it gains so many times as fast.
 _DRY = 2.0
 #: What a way gained counts for more with each turn of another one, which may have made it pay again.
@@ -50,12 +54,14 @@ def greedy(searcher: Searcher, position: int, budget: Budget, walked: bool = Fal
     if budget.over or searcher.enough(position):
         searcher.hand_over()
         return
-    if not walked and searcher.speed * budget.remaining > _MANY:
-        least = fast * _BEFORE
-    else:
-        least = fast * min(1.0, searcher.speed * whole / _STEPS) ** 2
     with searcher.sharing.taking_over():
-        _gain(searcher, position, budget, whole, least)
+        ways, rates = _ways(searcher)
+        _gain(searcher, position, budget, whole, _BEFORE * fast, ways, rates)
+        # how fast walks are is told by where they would begin: in a descent that goes on most moves are kept, and slow
+        if not budget.over and (walked or searcher.speed * budget.remaining <= _MANY):
+            share = min(1.0, searcher.speed * whole / _STEPS) ** 2
+            slow = fast * min(1.0, share * (_EARLIER if searcher.daring else 1.0))
+            _gain(searcher, position, budget, whole, slow if searcher.flat.scarce.any() else fast, ways, rates)
     for kernel, width in SWEEPS[2:]:
         searcher.sweep(kernel, budget.part(min(_LAP, _POLISH * budget.remaining)), width)
     searcher.hand_over()
@@ -70,40 +76,49 @@ def _descend(searcher: Searcher, position: int, budget: Budget, least: float) ->
         rate = (before - searcher.merit) / max(STEP, budget.seconds - began) / max(abs(before), searcher.least)
 
 
-def _gain(searcher: Searcher, position: int, budget: Budget, whole: float, least: float) -> None:
-    """Descend, exchange, even out and recall in turns, whatever gained fastest when last tried, until nothing does.
-
-    That is when nothing gains a share of ``least`` of what there is in a second. What others have found is taken over,
-    but gained by nobody here.
-    """
-    sharing = searcher.sharing
-    ways: list[Callable[[Budget], object]] = [
+def _ways(searcher: Searcher) -> tuple[list[Way], list[float]]:
+    """Return what may gain, and how fast each is thought to be before it is tried: very, or not at all."""
+    ways: list[Way] = [
         partial(searcher.sweep, descend, width=WIDTH),
         partial(searcher.sweep, swap_down, width=_PARTNERS),
     ]
-    rates = [math.inf, math.inf]
-    if searcher.flat.scarce.any():  # elsewhere all are where they gain most
-        ways += [searcher.even_out, *(partial(searcher.recall, share=share) for share in (_CHEAPEST, 1.0))]
-        rates += [math.inf, math.inf, 0.0]
-    briefest, tried, vain = _BRIEFEST * len(searcher.flat.place), set[int](), set[int]()
-    while len(vain) < len(ways):
-        way = max((way for way in range(len(ways)) if way not in vain), key=rates.__getitem__)
-        size = (_TURN if way in tried else _FIRST) * min(whole, budget.remaining)
-        tried.add(way)
-        turn, before = budget.part(max(briefest, size)), searcher.merit + sharing.taken
-        ways[way](turn)
-        searcher.home(budget)
-        searcher.hand_over(patient=True)
-        if budget.over or searcher.enough(position):
-            return
-        rate = max(0.0, before - searcher.merit - sharing.taken) / max(STEP, turn.seconds)
-        sharing.expect(rate * _TURN * whole)
-        rates = [_STALE * rate for rate in rates]
-        rates[way] = rate / max(abs(searcher.merit), searcher.least)
-        if rates[way] > least:
-            vain.clear()
-        else:
-            vain.add(way)
+    if not searcher.flat.scarce.any():  # all are where they gain most
+        return ways, [math.inf, math.inf]
+    ways += [searcher.even_out, *(partial(searcher.recall, share=share) for share in (_CHEAPEST, 1.0))]
+    return ways, [math.inf, math.inf, math.inf, math.inf, 0.0]
+
+
+def _gain(
+    searcher: Searcher, position: int, budget: Budget, whole: float, least: float, ways: list[Way], rates: list[float]
+) -> None:
+    """Take turns of whatever gained fastest when last tried; ``rates`` are shares of what there is in a second.
+
+    Until a round in which each was tried gains no more than ``least``. What others have found is taken over, but gained
+    by nobody here.
+    """
+    sharing = searcher.sharing
+    briefest, tried = _BRIEFEST * len(searcher.flat.place), set[int]()
+    gained = math.inf
+    while gained > least:
+        began, gain, left = budget.seconds, 0.0, set(range(len(ways)))
+        while left:
+            paying = [way for way in range(len(ways)) if rates[way] > least]
+            way = max(paying or left, key=rates.__getitem__)
+            size = (_TURN if way in tried else _FIRST) * min(whole, budget.remaining)
+            turn, before = budget.part(max(briefest, size)), searcher.merit + sharing.taken
+            ways[way](turn)
+            searcher.home(budget)
+            searcher.hand_over(patient=True)
+            if budget.over or searcher.enough(position):
+                return
+            own = max(0.0, before - searcher.merit - sharing.taken)
+            rates[:] = [_STALE * rate for rate in rates]
+            rates[way] = own / max(STEP, turn.seconds) / max(abs(searcher.merit), searcher.least)
+            sharing.expect(max(rates) * abs(searcher.merit) * _TURN * whole)
+            gain += own
+            tried.add(way)
+            left.discard(way)
+        gained = gain / max(STEP, budget.seconds - began) / max(abs(searcher.merit), searcher.least)
 
 
 __all__ = ["SWEEPS", "WIDTH", "greedy"]
