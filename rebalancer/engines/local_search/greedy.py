@@ -60,7 +60,8 @@ def greedy(searcher: Searcher, position: int, budget: Budget, walked: bool = Fal
         # how fast walks are is told by where they would begin: in a descent that goes on most moves are kept, and slow
         if not budget.over and (walked or searcher.speed * budget.remaining <= _MANY):
             share = min(1.0, searcher.speed * whole / _STEPS) ** 2
-            slow = fast * min(1.0, share * (_EARLIER if searcher.daring else 1.0))
+            earlier = _EARLIER if searcher.daring and searcher.sharing.accompanied else 1.0
+            slow = fast * min(1.0, share * earlier)
             _gain(searcher, position, budget, whole, slow if searcher.flat.scarce.any() else fast, ways, rates)
     for kernel, width in SWEEPS[2:]:
         searcher.sweep(kernel, budget.part(min(_LAP, _POLISH * budget.remaining)), width)
@@ -73,7 +74,7 @@ def _descend(searcher: Searcher, position: int, budget: Budget, least: float) ->
     while rate > least and not (budget.over or searcher.enough(position)):
         before, began = searcher.merit, budget.seconds
         searcher.sweep(descend, budget, WIDTH)
-        rate = (before - searcher.merit) / max(STEP, budget.seconds - began) / max(abs(before), searcher.least)
+        rate = _rate(searcher, before - searcher.merit, budget.seconds - began)
 
 
 def _ways(searcher: Searcher) -> tuple[list[Way], list[float]]:
@@ -113,12 +114,17 @@ def _gain(
                 return
             own = max(0.0, before - searcher.merit - sharing.taken)
             rates[:] = [_STALE * rate for rate in rates]
-            rates[way] = own / max(STEP, turn.seconds) / max(abs(searcher.merit), searcher.least)
+            rates[way] = _rate(searcher, own, turn.seconds)
             sharing.expect(max(rates) * abs(searcher.merit) * _TURN * whole)
             gain += own
             tried.add(way)
             left.discard(way)
-        gained = gain / max(STEP, budget.seconds - began) / max(abs(searcher.merit), searcher.least)
+        gained = _rate(searcher, gain, budget.seconds - began)
+
+
+def _rate(searcher: Searcher, gain: float, seconds: float) -> float:
+    """Return what share of what there is a gain comes to in a second."""
+    return gain / max(STEP, seconds) / max(abs(searcher.merit), searcher.least)
 
 
 __all__ = ["SWEEPS", "WIDTH", "greedy"]

@@ -62,6 +62,11 @@ class Crew:
         finally:
             self._present.remove(number)
 
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one."""
+        return len(self._present) > 1
+
     def own(self, number: int, things: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which of some containers or objects are one searcher's to begin with."""
         present = sorted(self._present)
@@ -101,6 +106,11 @@ class Sharing:
         with self._crew.at_work(self.number):
             yield
 
+    @property
+    def accompanied(self) -> bool:
+        """Whether others are at work as well."""
+        return self._crew.several
+
     @contextmanager
     def taking_over(self) -> Iterator[None]:
         """Take over from the others while kernels are at work, and begin with what is one's own."""
@@ -122,7 +132,7 @@ class Sharing:
         return np.concatenate([order[own], order[~own]])
 
     def hand_over(self, patient: bool = False) -> None:
-        """Offer the best answer; where ``patient``, only now and then, and take over from the others before."""
+        """Take over from the others if that is on, then offer the best answer; where ``patient``, only now and then."""
         searcher, trail = self._searcher, self._searcher.trail
         if patient and not self._due():
             return

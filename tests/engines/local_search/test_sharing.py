@@ -22,7 +22,7 @@ from tests.engines.local_search.test_trade import fleet, searcher_of
 
 
 def pairs(count: int) -> Model:
-    """Pairs of a host with two tasks and an empty one; balance, at less than a move costs."""
+    """Pairs of a host with two tasks and an empty one; balance is worth more than the moves it takes."""
     solver = Rebalancer("task", "host")
     held = {f"h{2 * n}": [f"t{2 * n}", f"t{2 * n + 1}"] for n in range(count)}
     solver.set_assignment(held | {f"h{2 * n + 1}": [] for n in range(count)})
@@ -131,6 +131,8 @@ def test_a_crew_divides_what_there_is() -> None:
     assert crew.own(first, things).all(), "who is not at work divides nothing"
     with crew.at_work(first):
         assert crew.own(first, things).all()
+        assert not crew.several
         with crew.at_work(second):
+            assert crew.several
             assert (crew.own(first, things) ^ crew.own(second, things)).all()
         assert crew.own(first, things).all()
