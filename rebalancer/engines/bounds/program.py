@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from threading import Event
 
 import numpy as np
@@ -27,9 +28,9 @@ def best_prices(prices: Prices, seconds: float, stop: Event | None = None) -> tu
     """
     if prices.joins and prices.objects > 2 * _SAMPLE:
         chance = np.random.default_rng(0).random(int(prices.place.max()) + 1)
-        some = (chance < _SAMPLE / prices.objects)[prices.place]
+        some, began = (chance < _SAMPLE / prices.objects)[prices.place], time.monotonic()
         _, floor = _solve(prices.of_some(some), seconds / 2, stop)
-        return _solve(prices, seconds / 2, stop, floor)
+        return _solve(prices, max(0.0, seconds - (time.monotonic() - began)), stop, floor)
     return _solve(prices, seconds, stop)
 
 

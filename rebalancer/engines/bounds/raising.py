@@ -25,6 +25,9 @@ CLOSED = 1e-9
 #: Seconds that a bound from prices takes for each membership; up to how many it takes them at once, and up to which
 #: share of the time that is left at all; and the most memberships, which take some 1 GB.
 _EACH, _AT_ONCE, _SHARE, _MOST = 5e-6, 0.1, 0.25, 2_000_000
+#: It ends after so many times as long, or so many seconds where that is more: what takes longer has many resources that
+#: are too much nearly everywhere, and proves no more than their sums do, while searchers wait for the processor.
+_PATIENCE, _AT_LEAST = 4.0, 1.0
 #: Seconds that a bound that is not done has to come back once the search is over.
 _GRACE = 0.3
 
@@ -42,7 +45,7 @@ def bounding(incumbent: Incumbent) -> Iterator[None]:
     What takes longer is worked out beside what is done meanwhile, if that is long enough.
     """
     bounds, budget = _Bounds(incumbent.model), incumbent.budget
-    later: list[int] = []
+    later: dict[int, float] = {}
     for position in range(incumbent.model.positions):
         incumbent.raise_bound(position, bounds.walked(position))
         memberships = bounds.terms(position).memberships
@@ -55,21 +58,21 @@ def bounding(incumbent: Incumbent) -> Iterator[None]:
             incumbent.raise_bound(position, bounds.priced(position))
             budget.spend(seconds)
         else:
-            later.append(position)
+            later[position] = max(_AT_LEAST, _PATIENCE * seconds)
 
     with _beside(incumbent, bounds, later) if later else nullcontext():
         yield
 
 
 @contextmanager
-def _beside(incumbent: Incumbent, bounds: _Bounds, positions: list[int]) -> Iterator[None]:
-    """Raise the bounds of some positions in a thread of its own."""
+def _beside(incumbent: Incumbent, bounds: _Bounds, positions: dict[int, float]) -> Iterator[None]:
+    """Raise the bounds of some positions, within so many seconds each, in a thread of its own."""
     over = threading.Event()
 
     def work() -> None:
         try:
-            for position in positions:
-                bound = bounds.priced(position, _SHARE * incumbent.budget.remaining, over)
+            for position, seconds in positions.items():
+                bound = bounds.priced(position, min(seconds, _SHARE * incumbent.budget.remaining), over)
                 if not over.is_set():  # nobody is told of anything once there is an answer
                     incumbent.raise_bound(position, bound)
         except Exception:  # an answer is worth more than a bound

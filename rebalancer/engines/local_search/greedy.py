@@ -25,7 +25,7 @@ _POLISH, _LAP = 0.01, 0.3
 _CHEAPEST = 0.3
 #: Turns have these shares of the time that is left, or of so many seconds, and none is shorter than so many seconds for
 #: each object, as sorting them takes a tenth of that.
-_FIRST, _TURN, _HORIZON, _BRIEFEST = 0.01, 0.05, 60.0, 2e-6
+_FIRST, _TURN, HORIZON, _BRIEFEST = 0.01, 0.05, 60.0, 2e-6
 #: Ways are taken while they would gain this share of what there is in all of the time: walks gain so much, if they make
 #: so many steps for each object, and much less with fewer. A walk of as many steps as the third number warms up again
 #: what they have settled, so that they have to gain so many times as fast before the first one.
@@ -46,7 +46,7 @@ def greedy(searcher: Searcher, position: int, budget: Budget, walked: bool = Fal
     walked : bool
         Whether a walk has ended here.
     """
-    whole = min(_HORIZON, budget.seconds + budget.remaining)
+    whole = min(HORIZON, budget.seconds + budget.remaining)
     fast = _PAYS / whole
     _descend(searcher, position, budget, _DRY * fast)
     searcher.together(budget)
@@ -56,13 +56,13 @@ def greedy(searcher: Searcher, position: int, budget: Budget, walked: bool = Fal
         return
     with searcher.sharing.taking_over():
         ways, rates = _ways(searcher)
-        _gain(searcher, position, budget, whole, _BEFORE * fast, ways, rates)
+        gain(searcher, position, budget, whole, _BEFORE * fast, ways, rates)
         # how fast walks are is told by where they would begin: in a descent that goes on most moves are kept, and slow
         if not budget.over and (walked or searcher.speed * budget.remaining <= _MANY):
             share = min(1.0, searcher.speed * whole / _STEPS) ** 2
             earlier = _EARLIER if searcher.daring and searcher.sharing.accompanied else 1.0
             slow = fast * min(1.0, share * earlier)
-            _gain(searcher, position, budget, whole, slow if searcher.flat.scarce.any() else fast, ways, rates)
+            gain(searcher, position, budget, whole, slow if searcher.flat.scarce.any() else fast, ways, rates)
     for kernel, width in SWEEPS[2:]:
         searcher.sweep(kernel, budget.part(min(_LAP, _POLISH * budget.remaining)), width)
     searcher.hand_over()
@@ -89,7 +89,7 @@ def _ways(searcher: Searcher) -> tuple[list[Way], list[float]]:
     return ways, [math.inf, math.inf, math.inf, math.inf, 0.0]
 
 
-def _gain(
+def gain(
     searcher: Searcher, position: int, budget: Budget, whole: float, least: float, ways: list[Way], rates: list[float]
 ) -> None:
     """Take turns of whatever gained fastest when last tried; ``rates`` are shares of what there is in a second.
@@ -101,7 +101,7 @@ def _gain(
     briefest, tried = _BRIEFEST * len(searcher.flat.place), set[int]()
     gained = math.inf
     while gained > least:
-        began, gain, left = budget.seconds, 0.0, set(range(len(ways)))
+        began, total, left = budget.seconds, 0.0, set(range(len(ways)))
         while left:
             paying = [way for way in range(len(ways)) if rates[way] > least]
             way = max(paying or left, key=rates.__getitem__)
@@ -116,10 +116,10 @@ def _gain(
             rates[:] = [_STALE * rate for rate in rates]
             rates[way] = _rate(searcher, own, turn.seconds)
             sharing.expect(max(rates) * abs(searcher.merit) * _TURN * whole)
-            gain += own
+            total += own
             tried.add(way)
             left.discard(way)
-        gained = _rate(searcher, gain, budget.seconds - began)
+        gained = _rate(searcher, total, budget.seconds - began)
 
 
 def _rate(searcher: Searcher, gain: float, seconds: float) -> float:
@@ -127,4 +127,4 @@ def _rate(searcher: Searcher, gain: float, seconds: float) -> float:
     return gain / max(STEP, seconds) / max(abs(searcher.merit), searcher.least)
 
 
-__all__ = ["SWEEPS", "WIDTH", "greedy"]
+__all__ = ["HORIZON", "SWEEPS", "WIDTH", "Way", "gain", "greedy"]

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
 from functools import partial
 from itertools import count
 
 from rebalancer.engines.base import Request
-from rebalancer.engines.budget import STEP, Budget
+from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.classes import descend_in_classes
-from rebalancer.engines.local_search.greedy import SWEEPS, WIDTH, greedy
-from rebalancer.engines.local_search.kernels.descent import descend
+from rebalancer.engines.local_search.greedy import HORIZON, SWEEPS, WIDTH, Way, gain, greedy
+from rebalancer.engines.local_search.kernels.descent import descend, swap_down
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.trail import M_BEST
 from rebalancer.engines.local_search.repair import repair
 from rebalancer.engines.local_search.searcher import Searcher
-from rebalancer.engines.local_search.walking import levelled, relaxed, walk
-from rebalancer.engines.local_search.walks import BETWEEN, MIXES, TRADED, Trades, Walks
+from rebalancer.engines.local_search.walking import apart, levelled, relaxed, speed_when_relaxed, walk
+from rebalancer.engines.local_search.walks import BETWEEN, HOT, MIXES, TRADED, Trades, Walks
 from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
 
-#: What gains fastest is told by turns of so many seconds, or this share of the time where that is less, and by walks of
-#: this heat.
-_LAP, _LAP_SHARE, _LUKEWARM = 0.3, 0.03, 0.01
+#: How warm walks are that take turns with descent and exchanges where containers are crowded, and how widely these look
+#: where few moves are allowed.
+_LUKEWARM, _WIDER = 0.01, ((descend, 128), (swap_down, 100))
+#: They go on while they would gain so many times what there is in all of the time: before walks that find more, where
+#: there is no time for such walks, and after one.
+_BRIEF, _DRIED, _DRIED_AGAIN = 3.0, 0.05, 0.3
 #: An answer is close to its bound where no more than this share of its value is open.
 _NEAR = 0.05
 
@@ -85,14 +87,20 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         descend_in_classes(searcher, budget, WIDTH)
     else:
         searcher.sweep(descend, budget, WIDTH)
-    (_race if searcher.crowded() else greedy)(searcher, position, budget)
+    if searcher.crowded():
+        _race(searcher, position, budget, _BRIEF)
+    else:
+        greedy(searcher, position, budget)
     if budget.stop.is_set():  # a million objects take most of a second to tell how fast walks are
         return
     whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
     crowded = searcher.crowded()
     near = crowded and searcher.incumbent.within(position, _NEAR)
-    walks = Walks(crowded, searcher.goals().differ, searcher.speed * whole, searcher.daring, near)
+    hot = speed_when_relaxed(searcher, HOT) * whole if crowded else math.inf
+    walks = Walks(crowded, searcher.goals().differ, searcher.speed * whole, searcher.daring, near, hot)
     trades = Trades(BETWEEN if near else 1.0)
+    if crowded and not walks.relaxing:
+        _race(searcher, position, budget, _DRIED)
     for turn in count():
         if budget.over or searcher.enough(position):
             break
@@ -110,6 +118,8 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
             levelled(searcher, position, budget, part, kind.multiple, mix, afresh)
         elif kind.relaxed:
             relaxed(searcher, budget, part, kind.multiple, mix, afresh)
+        elif kind.raced:
+            _stir(searcher, position, budget, part, kind.multiple, mix)
         else:
             walk(searcher, part, kind.multiple, mix)
         walks.learn(kind, searcher.merit)
@@ -122,7 +132,7 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
             searcher.confine()
         searcher.rest()
         if kind.relaxed:  # it ends too warm for exchanges and chains to be found by chance
-            _race(searcher, position, budget)
+            _race(searcher, position, budget, _DRIED_AGAIN)
         searcher.home(budget)
         searcher.together(budget)
         searcher.vacate(budget)
@@ -142,25 +152,47 @@ def _trade(searcher: Searcher, trades: Trades, budget: Budget, walked: float) ->
     _log.debug("trades from %g for %g s: from %g to %g", heat, part.seconds, before, after)
 
 
-def _race(searcher: Searcher, position: int, budget: Budget) -> None:
-    """Descend, exchange, push in chains, place anew, empty, or walk, whatever gains fastest, until that is walking."""
-    ways: list[Callable[[Budget], object]] = [
-        *(partial(searcher.sweep, kernel, width=width) for kernel, width in SWEEPS),
-        searcher.vacate,
-        partial(walk, searcher, multiple=_LUKEWARM, mix=MIXES[0]),
-    ]
-    rates = [math.inf] * len(ways)
-    while not (budget.over or searcher.enough(position)):
-        way = rates.index(max(rates))
-        if rates[way] <= 0 or (way == len(ways) - 1 and rates[way] < math.inf):
-            break
-        before, turn = searcher.merit, budget.part(min(_LAP, _LAP_SHARE * budget.remaining))
-        ways[way](turn)
-        rates[way] = (before - searcher.merit) / max(turn.seconds, STEP)
-        searcher.hand_over(patient=True)
-    searcher.rest()
-    searcher.home(budget)
+def _race(searcher: Searcher, position: int, budget: Budget, dried: float) -> None:
+    """Descend, exchange, push in chains, place anew, trade, empty, or walk: what gains fastest, until nothing does."""
+    slow: list[Way] = [*(partial(searcher.sweep, kernel, width=width) for kernel, width in SWEEPS[2:]), searcher.vacate]
+    with searcher.sharing.taking_over():
+        _go_on(searcher, position, budget, [*_quick(searcher), *slow], dried)
     searcher.hand_over()
+
+
+def _stir(
+    searcher: Searcher,
+    position: int,
+    budget: Budget,
+    part: Budget,
+    multiple: float,
+    mix: tuple[float, float, float],
+) -> None:
+    """Walk for a part of the budget, then do what gains from where that ends."""
+    walk(searcher, part, multiple, mix)
+    with apart(searcher, position):
+        searcher.start_here()
+        _go_on(searcher, position, budget, _quick(searcher), _DRIED_AGAIN)
+
+
+def _quick(searcher: Searcher) -> list[Way]:
+    """Return what gains fast where containers are crowded."""
+    sweeps: list[Way] = [partial(searcher.sweep, kernel, width=width) for kernel, width in (*SWEEPS[:2], *_WIDER)]
+    return [*sweeps, searcher.even_out, partial(_stroll, searcher)]
+
+
+def _go_on(searcher: Searcher, position: int, budget: Budget, ways: list[Way], dried: float) -> None:
+    """Do what gains fastest while it would gain a share of what there is in all of the time."""
+    whole = min(HORIZON, budget.seconds + budget.remaining)
+    gain(searcher, position, budget, whole, dried / whole, ways, [math.inf] * len(ways))
+    searcher.home(budget)
+
+
+def _stroll(searcher: Searcher, budget: Budget) -> None:
+    """Walk a little, and return to the best answer if that has led nowhere."""
+    walk(searcher, budget, _LUKEWARM, MIXES[0])
+    if searcher.merit > searcher.trail.merits[M_BEST]:
+        searcher.rest()
 
 
 __all__ = ["improve", "is_crowded"]

@@ -308,16 +308,25 @@ class Searcher:
 
     @cached_property
     def speed(self) -> float:
-        """How many steps walks make in a second for each object, as far as a short one tells."""
-        temperature, objects, budget = 1e-3 * self.least, len(self.flat.place), self.incumbent.budget
-        for steps in (min(objects, _MOST_SOUNDING), _SOUNDING):
-            made, began = 0, time.perf_counter()
-            while made < steps:
-                made += max(1, anneal(self.flat, self.trail, steps, temperature, temperature, *MIXES[0]))
-                self.clear_log()
-            budget.spend(made * STEP)
-        took = made * STEP if budget.deterministic else time.perf_counter() - began
-        return made / took / objects
+        """How many steps walks make in a second for each object where next to none is kept."""
+        objects = len(self.flat.place)
+        self.step(min(objects, _MOST_SOUNDING), 1e-3 * self.least)
+        return _SOUNDING / self.step(_SOUNDING, 1e-3 * self.least) / objects
+
+    def typical(self) -> float:
+        """Return the median cost of random moves that are no gain; 0 where none is found."""
+        costs = np.zeros(1_000)
+        found = sample(self.flat, self.trail, costs)
+        return float(np.median(costs[:found])) if found else 0.0
+
+    def step(self, steps: int, temperature: float) -> float:
+        """Make so many steps of a walk; return the seconds that took."""
+        made, began, budget = 0, time.perf_counter(), self.incumbent.budget
+        while made < steps:
+            made += max(1, anneal(self.flat, self.trail, steps - made, temperature, temperature, *MIXES[0]))
+            self.clear_log()
+        budget.spend(made * STEP)
+        return made * STEP if budget.deterministic else time.perf_counter() - began
 
     def _blind(self) -> int:
         """Return the per cent of moves to try although their slopes speak against them: where slopes know little."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +26,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     follow,
     restart,
 )
-from rebalancer.engines.local_search.kernels.walk import anneal, sample
+from rebalancer.engines.local_search.kernels.walk import anneal
 from rebalancer.engines.local_search.pace import Pace
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ _FIFTIETHS = 50
 #: A relaxed walk takes at most this share of the time that is left. What it leaves beyond its limits is mended in so
 #: many rounds, of so many steps, that are so warm.
 _WALKING, _MENDING, _MENDING_STEPS, _WARM = 0.9, 20, 100_000, 0.02
+#: So many steps tell how fast such walks are.
+_SOUNDING = 50_000
 #: Each round looks closely at the objects of so many containers for each cell that is beyond its limits.
 _CLOSELY, _SPOTS = ((oust, 4_000), (chase_down, 64)), 2
 
@@ -63,13 +66,11 @@ def walk(
     """
     searcher.slopes()
     if not typical:
-        costs = np.zeros(1_000)
-        found = sample(searcher.flat, searcher.trail, costs)
-        if not found:
+        typical = searcher.typical()
+        if not typical:
             budget.spend(STEP * 1_000)
             budget.tick(1_000)
             return 0.0
-        typical = float(np.median(costs[:found]))
     hot, cold = typical * multiple, typical * multiple * coldest
     whole = budget.remaining
     pace = Pace(budget, 10_000)
@@ -111,25 +112,31 @@ def levelled(
     it starts ``afresh`` it goes back to the initial assignment, and descends from there.
     """
     goals = searcher.goals()
-    searcher.harvest()
-    best, merit, marks = searcher.best.copy(), searcher.best_merit, searcher.trail.best.copy()
-    searcher.trail.numbers[T_LENGTH] = searcher.trail.numbers[T_BEST] = 0
-    searcher.trail.numbers[T_RELAXED] = 1
-    if afresh:
-        _begin_afresh(searcher, part)
 
     def steepen(done: float, typical: float) -> None:
         goals.level(searcher.flat, max(0.0, 1 - done / _STEEP))
         appraise(searcher.flat, searcher.trail)
         searcher.slopes()
 
-    walk(searcher, part, multiple, mix, steepen, goals.mildest, _CHILLY)
-    goals.level(searcher.flat, 0.0)
-    searcher.trail.numbers[T_RELAXED] = searcher.trail.numbers[T_LENGTH] = 0
-    appraise(searcher.flat, searcher.trail)
-    restart(searcher.flat, searcher.trail)
-    searcher.best_merit = math.inf
-    greedy(searcher, position, budget, walked=True)
+    with apart(searcher, position):
+        searcher.trail.numbers[T_RELAXED] = 1
+        if afresh:
+            _begin_afresh(searcher, part)
+        walk(searcher, part, multiple, mix, steepen, goals.mildest, _CHILLY)
+        goals.level(searcher.flat, 0.0)
+        searcher.trail.numbers[T_RELAXED] = searcher.trail.numbers[T_LENGTH] = 0
+        appraise(searcher.flat, searcher.trail)
+        searcher.start_here()
+        greedy(searcher, position, budget, walked=True)
+
+
+@contextmanager
+def apart(searcher: Searcher, position: int) -> Iterator[None]:
+    """Search without regard to the best answer of a searcher, which stays that if what is found is no better."""
+    searcher.harvest()
+    best, merit, marks = searcher.best.copy(), searcher.best_merit, searcher.trail.best.copy()
+    searcher.trail.numbers[T_LENGTH] = searcher.trail.numbers[T_BEST] = 0
+    yield
     searcher.harvest()
     searcher.trail.numbers[T_LENGTH] = searcher.trail.numbers[T_BEST] = 0
     if (*searcher.trail.best[:position], searcher.best_merit) > (*marks[:position], merit):
@@ -178,6 +185,23 @@ def relaxed(
         searcher.hand_over()
 
 
+def speed_when_relaxed(searcher: Searcher, multiple: float) -> float:
+    """Return how many steps a relaxed walk makes at first in a second for each object, where it is hot."""
+    typical = searcher.typical()
+    searcher.harvest()
+    searcher.trail.numbers[T_LENGTH] = searcher.trail.numbers[T_BEST] = 0
+    searcher.trail.numbers[T_RELAXED] = 1
+    searcher.limits.widen(searcher.flat, _WIDER)
+    searcher.limits.price(searcher.flat, _PRICE * typical)
+    appraise(searcher.flat, searcher.trail)
+    took = searcher.step(_SOUNDING, multiple * typical)
+    searcher.limits.widen(searcher.flat, 0.0)
+    searcher.flat.penalty[:] = np.inf
+    searcher.trail.numbers[T_RELAXED] = searcher.trail.numbers[T_LENGTH] = 0
+    searcher.rest()
+    return _SOUNDING / took / len(searcher.flat.place)
+
+
 def _begin_afresh(searcher: Searcher, budget: Budget) -> None:
     """Descend from the initial assignment, if that holds every bound.
 
@@ -212,4 +236,4 @@ def _mend(searcher: Searcher, budget: Budget, typical: float, mix: tuple[float, 
         searcher.trail.numbers[T_LENGTH] = 0
 
 
-__all__ = ["levelled", "relaxed", "walk"]
+__all__ = ["apart", "levelled", "relaxed", "speed_when_relaxed", "walk"]

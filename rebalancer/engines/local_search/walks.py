@@ -26,6 +26,8 @@ class Walk:
         Whether limits are relaxed, or goals levelled, at first.
     afresh : bool
         Whether it starts from the initial assignment again, and not from the best answer.
+    raced : bool
+        Whether whatever gains fastest goes on from where it ends.
     """
 
     multiple: float
@@ -33,17 +35,21 @@ class Walk:
     relaxed: bool = False
     levelled: bool = False
     afresh: bool = False
+    raced: bool = False
 
 
 #: Where limits forbid most moves, a relaxed walk finds what others do not, and takes nearly all of the time. It is the
 #: hotter the more steps it has for each object, up to the first number: what a cooler one leaves where it was decides
-#: how good the end can be. With fewer steps than the second number it may not find back, so not all searchers try, and
-#: none with fewer than the third. Then others take turns.
-_PLENTY, _MANY, _BARELY = 4_000, 1_000, 60
+#: how good the end can be. With fewer steps than the second number it ends above where moves that gain have led.
+_PLENTY, _MANY = 4_000, 1_000
+#: Then short walks warm up a little what these have settled, and they go on from there: so many steps for each object,
+#: and at least and at most these shares of the time.
+_STIRRING, _STIRRED, _LEAST_STIRRED, _MOST_STIRRED = 0.03, 100, 0.02, 0.2
 #: One walk of each kind with so many steps for each object, if that takes at most this share of the time, tells whether
 #: to level goals instead: a walk that levels them is so mild that it has to start afresh to tell anything.
 _TRIAL, _AT_MOST = 1_500, 0.04
-_THOROUGH = Walk(16.0, 0.9, relaxed=True)
+HOT = 16.0
+_THOROUGH = Walk(HOT, 0.9, relaxed=True)
 _AFTERWARDS = (Walk(0.3, 0.2), Walk(2.0, 0.25, relaxed=True))
 #: Close to the bound a longer one ends no lower: which of a few valleys it ends in is chance. So there are several, of
 #: this share of the time, or so many steps for each object where that is more; what follows each takes a share of that.
@@ -76,10 +82,16 @@ class Walks:
     steps : float
         How many steps there is time for with each object.
     daring : bool
-        Whether to relax bounds even where there are few steps. Who is not starts afresh where there are plenty: what is
-        better to start from differs between problems.
+        Who is not starts afresh where there are plenty of steps: what is better to start from differs between problems.
     near : bool
         Whether the best answer is close to its bound.
+    hot : float
+        How many of these steps there is time for where a walk is hot and keeps many.
+
+    Attributes
+    ----------
+    relaxing : bool
+        Whether walks relax bounds.
     """
 
     crowded: bool
@@ -87,6 +99,7 @@ class Walks:
     steps: float
     daring: bool = True
     near: bool = False
+    hot: float = math.inf
     ends: dict[float, float] = field(default_factory=dict)
     number: int = 0
     _first: float = 0.0
@@ -97,9 +110,9 @@ class Walks:
 
     def __post_init__(self) -> None:
         levels = self._levels(self.uneven)
-        self._relaxing = self.crowded and self.steps > (_BARELY if self.daring else _MANY)
+        self.relaxing = self.crowded and min(self.steps, self.hot) > _MANY
         self._levelling = levels and not self.crowded
-        if self._relaxing and levels and _AT_MOST * self.steps >= _TRIAL:
+        if self.relaxing and levels and _AT_MOST * self.steps >= _TRIAL:
             share = _TRIAL / self.steps
             self._trials = (_thorough(_TRIAL, share, False), Walk(_MILD, share, levelled=True, afresh=True))
 
@@ -118,8 +131,8 @@ class Walks:
             return self._trials[number]
         if number == 0 and self._trials:
             relaxed, levelled = (self.ends[walk.multiple] for walk in self._trials)
-            self._relaxing, self._levelling = relaxed <= levelled, relaxed > levelled
-        if self._relaxing:
+            self.relaxing, self._levelling = relaxed <= levelled, relaxed > levelled
+        if self.relaxing:
             return self._relaxed(number, left)
         if self._levelling:
             share = max(_FIRST, _GOOD / self.steps) * _GROWTH**self._grown
@@ -128,6 +141,9 @@ class Walks:
             if share * self.steps < _FEWEST:
                 return Walk(_COLD, left)
             return Walk(_MILD, share, levelled=True, afresh=not self._levelled % 2 and share * self.steps >= _ENOUGH)
+        if self.crowded:
+            share = min(_MOST_STIRRED, max(_LEAST_STIRRED, _STIRRED / max(1.0, self.steps)))
+            return Walk(_STIRRING, min(share, left), raced=True)
         at = number - len(_HEATS)
         if at < 0:
             return Walk(_HEATS[at], _SHORT)
@@ -193,4 +209,4 @@ def _thorough(steps: float, share: float, afresh: bool) -> Walk:
     return replace(_THOROUGH, multiple=multiple, share=share, afresh=afresh and steps >= _PLENTY)
 
 
-__all__ = ["BETWEEN", "MIXES", "TRADED", "Trades", "Walk", "Walks"]
+__all__ = ["BETWEEN", "HOT", "MIXES", "TRADED", "Trades", "Walk", "Walks"]

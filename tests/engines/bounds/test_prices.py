@@ -176,6 +176,24 @@ def test_large_problems_get_their_bound_beside_the_search(monkeypatch: pytest.Mo
     assert model.real(0, incumbent.bounds[0]) == pytest.approx(0.145, abs=1e-6)
 
 
+def test_a_bound_that_takes_much_longer_than_thought_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of the time that is left, but no more than some times what it should take."""
+    model = fleet({"h0": [4, 3, 2], "h1": []}, {"h0": 10, "h1": 10}, 0.12)
+    monkeypatch.setattr(raising, "_AT_ONCE", 0.0)
+    given: list[float] = []
+    monkeypatch.setattr(raising._Bounds, "priced", lambda _self, _position, seconds, _over: given.append(seconds) or 0)
+    for limit, each in ((4_000, 0.1), (60, 0.1), (60, 1e-6)):
+        monkeypatch.setattr(raising, "_EACH", each)
+        memberships = raising._Bounds(model).terms(0).memberships
+        given.clear()
+        with bounding(Incumbent.of(model, Request(time_limit=limit))):
+            for thread in threading.enumerate():
+                if thread.name == "rebalancer-bounds":
+                    thread.join()
+        expected = min(limit / 4, max(1.0, 4 * each * memberships))
+        assert given == [pytest.approx(expected, rel=0.01)]
+
+
 def test_the_solver_is_loaded_before_the_thread_beside_the_search() -> None:
     """Its first module writes to Python's builtins, which numba goes through when the search loads it meanwhile."""
     program = (

@@ -299,14 +299,20 @@ def test_walks_leave_time_for_trades_where_they_have_steps_enough() -> None:
 
 def test_where_limits_forbid_most_moves_the_first_walk_relaxes_them() -> None:
     assert Walks(True, False, 8_000).next() == Walk(16.0, 0.9, relaxed=True)
-    assert Walks(True, False, 250).next() == Walk(1.0, 0.9, relaxed=True)  # the hotter the more steps
+    assert Walks(True, False, 2_000).next() == Walk(8.0, 0.9, relaxed=True)  # the hotter the more steps
     assert Walks(True, False, 4_000, daring=False).next().relaxed
-    for hurried in (Walks(True, False, 250, daring=False), Walks(True, False, 50)):
-        for end in (5.0, 4.0, 3.0, 6.0, 2.0, 1.0, 0.5):
-            walk = hurried.next(0.5)
-            assert not walk.relaxed
-            hurried.learn(walk, end)
-        assert hurried.next(0.2) == Walk(0.4, 0.2)  # four times as hot as the best of the short ones, at 0.1
+    assert Walks(True, False, 4_000, hot=1_001.0).relaxing
+
+
+def test_with_too_few_steps_for_that_short_walks_stir_what_moves_have_settled() -> None:
+    for hurried in (Walks(True, False, 900), Walks(True, False, 4_000, hot=900.0), Walks(True, False, 0.0)):
+        assert not hurried.relaxing
+        walks = [hurried.next(0.5) for _ in range(4)]
+        assert all(walk.raced and not walk.relaxed and not walk.afresh for walk in walks)
+        assert len(set(walks)) == 1
+        assert hurried.next(0.01).share == 0.01, "no more than is left"
+    shares = [Walks(True, False, steps, hot=0.0).next().share for steps in (50_000, 1_000, 100)]
+    assert shares == pytest.approx([0.02, 0.1, 0.2]), "a hundred steps for each object, within reason"
 
 
 def test_one_of_two_searchers_starts_afresh_where_there_are_steps_for_it() -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from rebalancer.engines.budget import Budget
-from rebalancer.engines.local_search.greedy import _gain, _ways
+from rebalancer.engines.local_search.greedy import _ways, gain
 from rebalancer.engines.local_search.kernels.descent import descend
 
 
@@ -49,7 +49,7 @@ class Stub:
 def test_what_gains_fastest_is_next_until_nothing_does() -> None:
     budget = Budget(1_000.0, deterministic=True)
     stub = Stub(budget, {"exchange": 8.0, "even out": 400.0, "recall 0.3": 20.0})
-    _gain(stub, 0, budget, 60.0, 0.001, *_ways(stub))  # type: ignore[arg-type]
+    gain(stub, 0, budget, 60.0, 0.001, *_ways(stub))  # type: ignore[arg-type]
     assert stub.calls[:4] == ["descend", "exchange", "even out", "recall 0.3"], "each is tried first"
     assert stub.calls[4:8] == ["even out"] * 4, "200, 100, 50 and 25 are more than 10"
     assert set(stub.calls[-5:]) == {"descend", "exchange", "even out", "recall 0.3", "recall 1"}, "all were in vain"
@@ -64,5 +64,5 @@ def test_what_others_have_found_is_no_gain_of_ones_own() -> None:
         stub.sharing.taken += 100.0
 
     stub.hand_over = take  # type: ignore[method-assign,assignment]
-    _gain(stub, 0, budget, 60.0, 0.001, *_ways(stub))  # type: ignore[arg-type]
+    gain(stub, 0, budget, 60.0, 0.001, *_ways(stub))  # type: ignore[arg-type]
     assert len(stub.calls) == 5

@@ -19,6 +19,7 @@ from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.engines.local_search.walks import MIXES
 from rebalancer.model import Model
 from tests.engines.worlds import attracted
+from tests.engines.worlds import crowded as crowded_world
 
 
 def guests() -> Model:
@@ -100,6 +101,48 @@ def test_a_start_that_breaks_limits_is_none_to_go_back_to(monkeypatch: pytest.Mo
     searcher.turn_to(0)
     assert began(monkeypatch, searcher) == []
     assert searcher.flat.place.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_what_is_found_apart_counts_only_if_it_is_better(better: bool) -> None:
+    model = attracted()
+    searcher = Searcher(model, Incumbent.of(model, Request(time_limit=60.0)), 3)
+    searcher.turn_to(0)
+    start, merit = searcher.flat.place.tolist(), searcher.merit
+    places = ((task, host) for task in range(len(start)) for host in range(searcher.containers))
+    sign = 1 if better else -1
+    task, host = next(place for place in places if sign * merit_with(model, *place) < sign * merit)
+    with walking.apart(searcher, 0):
+        move(searcher.flat, task, host)
+        appraise(searcher.flat, searcher.trail)
+        searcher.start_here()
+        assert searcher.best_merit == merit_with(model, task, host), "what was best is no reason to return"
+    searcher.rest()
+    there = [*start[:task], host, *start[task + 1 :]]
+    assert searcher.flat.place.tolist() == (there if better else start)
+    assert searcher.merit == (merit_with(model, task, host) if better else merit)
+
+
+def merit_with(model: Model, task: int, host: int) -> float:
+    """Return what the objective is if one task is elsewhere, NaN if it must not be there."""
+    assignment = model.problem.initial.copy()
+    assignment[task] = host
+    score = model.evaluate(assignment)
+    return float(score.integers[0]) if score.feasible else np.nan
+
+
+def test_how_fast_relaxed_walks_are_is_told_without_a_trace() -> None:
+    model = crowded_world(120, 6)
+    searcher = Searcher(model, Incumbent.of(model, Request(time_limit=60.0, deterministic=True)), 3)
+    searcher.turn_to(0)
+    place, merit, words = searcher.flat.place.copy(), searcher.merit, searcher.flat.words.copy()
+    speed = walking.speed_when_relaxed(searcher, 16.0)
+    assert speed == pytest.approx(1e6 / 120), "a step counts a microsecond"
+    assert searcher.flat.place.tolist() == place.tolist()
+    assert searcher.merit == merit
+    assert searcher.flat.words.tolist() == words.tolist(), "limits are what they were"
+    assert np.isinf(searcher.flat.penalty).all()
+    assert not searcher.trail.numbers[T_RELAXED]
 
 
 def test_a_log_that_is_full_is_no_fast_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
