@@ -97,7 +97,9 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
     crowded = searcher.crowded()
     near = crowded and searcher.incumbent.within(position, _NEAR)
     hot = speed_when_relaxed(searcher, HOT) * whole if crowded else math.inf
-    walks = Walks(crowded, searcher.goals().differ, searcher.speed * whole, searcher.daring, near, hot)
+    walks = Walks(
+        crowded, searcher.goals().differ, searcher.speed * whole, searcher.daring, near, hot, searcher.containers
+    )
     trades = Trades(BETWEEN if near else 1.0)
     if crowded and not walks.relaxing:
         _race(searcher, position, budget, _DRIED)

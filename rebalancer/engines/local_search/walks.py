@@ -40,8 +40,9 @@ class Walk:
 
 #: Where limits forbid most moves, a relaxed walk finds what others do not, and takes nearly all of the time. It is the
 #: hotter the more steps it has for each object, up to the first number: what a cooler one leaves where it was decides
-#: how good the end can be. With fewer steps than the second number it ends above where moves that gain have led.
-_PLENTY, _MANY = 4_000, 1_000
+#: how good the end can be. With fewer steps than the second number, or than there are containers to come by, it ends
+#: above where moves that gain have led.
+_PLENTY, _MANY = 4_000, 900
 #: Then short walks warm up a little what these have settled, and they go on from there: so many steps for each object,
 #: and at least and at most these shares of the time.
 _STIRRING, _STIRRED, _LEAST_STIRRED, _MOST_STIRRED = 0.03, 100, 0.02, 0.2
@@ -87,6 +88,8 @@ class Walks:
         Whether the best answer is close to its bound.
     hot : float
         How many of these steps there is time for where a walk is hot and keeps many.
+    containers : int
+        How many there are.
 
     Attributes
     ----------
@@ -100,6 +103,7 @@ class Walks:
     daring: bool = True
     near: bool = False
     hot: float = math.inf
+    containers: int = 0
     ends: dict[float, float] = field(default_factory=dict)
     number: int = 0
     _first: float = 0.0
@@ -110,7 +114,7 @@ class Walks:
 
     def __post_init__(self) -> None:
         levels = self._levels(self.uneven)
-        self.relaxing = self.crowded and min(self.steps, self.hot) > _MANY
+        self.relaxing = self.crowded and min(self.steps, self.hot) > max(_MANY, self.containers)
         self._levelling = levels and not self.crowded
         if self.relaxing and levels and _AT_MOST * self.steps >= _TRIAL:
             share = _TRIAL / self.steps
