@@ -96,10 +96,10 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
     whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
     crowded = searcher.crowded()
     near = crowded and searcher.incumbent.within(position, _NEAR)
-    hot = speed_when_relaxed(searcher, HOT) * whole if crowded else math.inf
-    walks = Walks(
-        crowded, searcher.goals().differ, searcher.speed * whole, searcher.daring, near, hot, searcher.containers
-    )
+    steps, hot = searcher.speed * whole, 0.0
+    if crowded and steps > searcher.containers:  # elsewhere there is no time for hot ones anyway
+        hot = speed_when_relaxed(searcher, HOT) * whole
+    walks = Walks(crowded, searcher.goals().differ, steps, searcher.daring, near, hot, searcher.containers)
     trades = Trades(BETWEEN if near else 1.0)
     if crowded and not walks.relaxing:
         _race(searcher, position, budget, _DRIED)
