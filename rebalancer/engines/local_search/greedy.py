@@ -122,9 +122,9 @@ def gain(
         gained = _rate(searcher, total, budget.seconds - began)
 
 
-def _rate(searcher: Searcher, gain: float, seconds: float) -> float:
+def _rate(searcher: Searcher, gained: float, seconds: float) -> float:
     """Return what share of what there is a gain comes to in a second."""
-    return gain / max(STEP, seconds) / max(abs(searcher.merit), searcher.least)
+    return gained / max(STEP, seconds) / max(abs(searcher.merit), searcher.least)
 
 
 __all__ = ["HORIZON", "SWEEPS", "WIDTH", "Way", "gain", "greedy"]

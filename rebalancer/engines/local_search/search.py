@@ -187,7 +187,6 @@ def _go_on(searcher: Searcher, position: int, budget: Budget, ways: list[Way], d
     """Do what gains fastest while it would gain a share of what there is in all of the time."""
     whole = min(HORIZON, budget.seconds + budget.remaining)
     gain(searcher, position, budget, whole, dried / whole, ways, [math.inf] * len(ways))
-    searcher.home(budget)
 
 
 def _stroll(searcher: Searcher, budget: Budget) -> None:
