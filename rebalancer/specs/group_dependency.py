@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from rebalancer.model import Component
+from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import (
     PARTITION_ALIASES,
@@ -23,6 +24,10 @@ from rebalancer.specs.selection import positions
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
+
+#: Up to so many dependencies times items each group is counted once, however many need it: a move then changes fewer
+#: cells. Above it each dependency counts for itself, so that only what is somewhere is kept.
+_LISTED = 1_000_000
 
 
 class GroupDependencySpec(Spec):
@@ -72,17 +77,31 @@ class GroupDependencySpec(Spec):
         if not pairs or not len(kept):
             return []
         needs, needed = np.array(pairs, np.int64).T
-        item_of, there = positions(scope, kept), []
-        for side in (needs, needed):  # a row for each dependency
-            row, member = partition.members_of(side)
-            amount = model.custom_tally(row, member.astype(np.int64), len(pairs), item_of, len(kept), self.dimension)
-            there.append(model.step(amount))
+        item_of = positions(scope, kept)
+
+        def present(chosen: IntArray) -> Cells:
+            """Return whether each of some groups is in each item."""
+            row, member = partition.members_of(chosen)
+            amount = model.custom_tally(row, member.astype(np.int64), len(chosen), item_of, len(kept), self.dimension)
+            return model.step(amount)
+
+        if len(pairs) * len(kept) > _LISTED:
+            group, item = needs, np.asarray(kept)
+            here, there = present(needs), present(needed)
+        else:
+            involved, which = np.unique(pairs), np.tile(np.arange(len(kept)), len(pairs))
+            group, item = np.repeat(needs, len(kept)), np.asarray(kept)[which]
+            known = present(involved)
+            here, there = (
+                model.gather(known, np.repeat(np.searchsorted(involved, side), len(kept)), which)
+                for side in (needs, needed)
+            )
         return [
             Component(
-                model.linear([(there[0], 1), (there[1], -1)]),
+                model.linear([(here, 1), (there, -1)]),
                 scope=self.scope,
                 partition=self.partition_name,
-                group_index=needs,
-                item_index=kept,
+                group_index=group,
+                item_index=item,
             )
         ]

@@ -458,6 +458,7 @@ class Flattener:
             before=np.full(objects, -1, np.int32),
             load=np.zeros(self.containers + 1, np.int32),
             lanes=np.zeros((self.containers + 1) * at.L_WIDTH * self._lanes),
+            exact=np.zeros((self.containers + 1) * self._lanes * at.E_WIDTH, np.int64),
             scarce=np.zeros(self._lanes, np.int64),
         )
         sparse: dict[int, tuple[IntArray, IntArray, IntArray]] = {}

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.local_search.atoms import COARSER, Column, Piece, constant_of
 from rebalancer.engines.local_search.forms import Forms
-from rebalancer.engines.local_search.kernels.layout import C_LANE, C_LANE_END, C_VALUES
+from rebalancer.engines.local_search.kernels.layout import C_LANE, C_LANE_END, C_PLAIN, C_USE, C_USE_END, C_VALUES
 from rebalancer.engines.local_search.members import Members
 from rebalancer.model import Function
 from rebalancer.problem.numbers import IntArray
@@ -36,9 +36,11 @@ def assign_lanes(forms: Forms, rows: IntArray) -> int:
     lanes = 0
     for column, row in zip(forms.columns, rows, strict=True):
         row[C_LANE] = row[C_LANE_END] = -1
+        row[C_PLAIN] = 0
         count = max(1, len(column.pieces))
         if row[C_VALUES] >= 0 and (lanes + count) * objects <= MOST_LANES and _fits(column, home, containers):
             row[C_LANE], row[C_LANE_END] = lanes, lanes + count
+            row[C_PLAIN] = int(row[C_USE] == row[C_USE_END] and all(_plain(piece) for piece in column.pieces))
             lanes += count
     return lanes
 
@@ -76,6 +78,15 @@ def _bends_once(piece: Piece) -> bool:
     if first is Function.STEP:
         return len(stages) == 1 and alpha > 0
     return first is Function.HINGE and alpha != 0 and all(stage.function in COARSER for stage in stages[1:])
+
+
+def _plain(piece: Piece) -> bool:
+    """Whether a piece is a line or a hinge that adds into one cell, and is not rounded."""
+    stages, target = piece.atom.stages, piece.target
+    if target.groups * target.items > 1 or piece.atom.way.spread or piece.atom.way.keys is not None:
+        return False
+    hinge = all(stage.function is Function.HINGE and constant_of(stage.divisor) == 1 for stage in stages)
+    return len(stages) < 2 and hinge
 
 
 __all__ = ["assign_lanes"]

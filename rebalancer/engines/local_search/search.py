@@ -100,6 +100,7 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
     if crowded and steps > searcher.containers:  # elsewhere there is no time for hot ones anyway
         hot = speed_when_relaxed(searcher, HOT) * whole
     walks = Walks(crowded, searcher.goals().differ, steps, searcher.daring, near, hot, searcher.containers)
+    _log.debug("crowded %s, near %s, steps for each object: %g, hot ones %g", crowded, near, steps, hot)
     trades = Trades(BETWEEN if near else 1.0)
     if crowded and not walks.relaxing:
         _race(searcher, position, budget, _DRIED)

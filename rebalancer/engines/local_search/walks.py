@@ -40,9 +40,9 @@ class Walk:
 
 #: Where limits forbid most moves, a relaxed walk finds what others do not, and takes nearly all of the time. It is the
 #: hotter the more steps it has for each object, up to the first number: what a cooler one leaves where it was decides
-#: how good the end can be. With fewer steps than the second number, or than there are containers to come by, it ends
-#: above where moves that gain have led.
-_PLENTY, _MANY = 4_000, 900
+#: how good the end can be. With fewer steps than the second number, or so many times as there are containers to come
+#: by, it ends above where moves that gain have led.
+_PLENTY, _MANY, _EACH = 4_000, 200, 2
 #: Then short walks warm up a little what these have settled, and they go on from there: so many steps for each object,
 #: and at least and at most these shares of the time.
 _STIRRING, _STIRRED, _LEAST_STIRRED, _MOST_STIRRED = 0.03, 100, 0.02, 0.2
@@ -114,7 +114,7 @@ class Walks:
 
     def __post_init__(self) -> None:
         levels = self._levels(self.uneven)
-        self.relaxing = self.crowded and min(self.steps, self.hot) > max(_MANY, self.containers)
+        self.relaxing = self.crowded and min(self.steps, self.hot) > max(_MANY, _EACH * self.containers)
         self._levelling = levels and not self.crowded
         if self.relaxing and levels and _AT_MOST * self.steps >= _TRIAL:
             share = _TRIAL / self.steps

@@ -301,12 +301,13 @@ def test_where_limits_forbid_most_moves_the_first_walk_relaxes_them() -> None:
     assert Walks(True, False, 8_000).next() == Walk(16.0, 0.9, relaxed=True)
     assert Walks(True, False, 2_000).next() == Walk(8.0, 0.9, relaxed=True)  # the hotter the more steps
     assert Walks(True, False, 4_000, daring=False).next().relaxed
-    assert Walks(True, False, 4_000, hot=1_001.0, containers=1_000).relaxing
+    assert Walks(True, False, 4_000, hot=2_001.0, containers=1_000).relaxing
+    assert Walks(True, False, 2_000, hot=201.0, containers=100).relaxing
 
 
 def test_with_too_few_steps_for_that_short_walks_stir_what_moves_have_settled() -> None:
-    many = Walks(True, False, 4_000, hot=2_000.0, containers=2_000)
-    for hurried in (Walks(True, False, 900), Walks(True, False, 4_000, hot=900.0), Walks(True, False, 0.0), many):
+    many = Walks(True, False, 4_000, hot=2_000.0, containers=1_000)
+    for hurried in (Walks(True, False, 200), Walks(True, False, 4_000, hot=200.0), Walks(True, False, 0.0), many):
         assert not hurried.relaxing
         walks = [hurried.next(0.5) for _ in range(4)]
         assert all(walk.raced and not walk.relaxed and not walk.afresh for walk in walks)

@@ -156,6 +156,13 @@ def beyond(f: Any, k: int, rec: int, v: int) -> int:
 
 
 @kernel
+def word(f: Any, rec: int, at: int) -> int:
+    """Return a number of a stage, given where it says in which word of a record that is."""
+    w = f.stages[at]
+    return int(f.words[rec + w]) if w >= 0 else int(f.stages[at + 1])
+
+
+@kernel
 def staged(f: Any, p: int, rec: int, x: int) -> int:
     """Return what a piece makes of a value."""
     y = x

@@ -35,8 +35,9 @@ from rebalancer.engines.local_search.kernels.addresses import Arrays, Float64, I
     C_LANE,  # its lanes; -1: none
     C_LANE_END,
     C_RISING,  # 1: more of it never makes a piece smaller, and is never negative
-) = range(24)
-C_WIDTH = 24
+    C_PLAIN,  # 1: its lanes say exactly what it does, and that is to single cells
+) = range(25)
+C_WIDTH = 25
 
 #: A row of ``pieces``.
 (
@@ -99,6 +100,13 @@ L_VALUE, L_WALL, L_EDGE, L_FINE, L_KNEE, L_BASE, L_RATE, L_JUMP = range(8)
 L_WIDTH = 8
 
 
+# The same of a plain tally, exactly: its value, the bound, and a piece as coefficient · max(floor, α · value + const).
+E_VALUE, E_HIGH, E_ALPHA, E_CONST, E_FLOOR, E_COEF = range(6)
+E_WIDTH = 6
+#: A floor that nothing is below, and a bound that nothing is above.
+BOTTOM, TOP = -(2**62), 2**62
+
+
 #: Of ``spare``.
 UNKNOWN = -1.0
 
@@ -159,6 +167,7 @@ class Flat(Arrays):
     before: Int32  # previous one; -1 - container for the first
     load: Int32  # objects in each container
     lanes: Float64  # by container (+ unplaced), L_WIDTH, and lane
+    exact: Int64  # by container (+ unplaced), lane, and E_WIDTH
     scarce: Int64  # by lane: 1 if what is free before the line bends was little, ever
 
 

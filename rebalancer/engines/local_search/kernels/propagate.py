@@ -29,11 +29,19 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_LOW,
     C_PIECE,
     C_PIECE_END,
+    C_PLAIN,
     C_RISING,
     C_USE,
     C_USE_END,
     C_VALUES,
     C_WORDS,
+    E_ALPHA,
+    E_COEF,
+    E_CONST,
+    E_FLOOR,
+    E_HIGH,
+    E_VALUE,
+    E_WIDTH,
     FLAT,
     L_WIDTH,
     N_APPLIED,
@@ -127,6 +135,40 @@ def _spread(f: Any, p: int, t: int, g: int, s: int, dy: int, n: int) -> int:
     return n
 
 
+@kernel
+def _count(f: Any, k: int, s: int, delta: int) -> None:
+    """Add to a cell of a plain tally: what `change` does, where nothing but single cells depends on it."""
+    n, first = f.sizes[Z_LANES], f.columns[k + C_LANE]
+    at = (s * n + first) * E_WIDTH
+    old, high = f.exact[at + E_VALUE], f.exact[at + E_HIGH]
+    new = old + delta
+    f.exact[at + E_VALUE] = f.values[f.columns[k + C_VALUES] + s] = new
+    was, now = max(0, old - high), max(0, new - high)
+    if was != now:
+        f.broken[k] += now - was
+        f.counts[N_BROKEN] += (1 if now else 0) - (1 if was else 0)
+    for lane in range(first, f.columns[k + C_LANE_END]):
+        f.lanes[s * L_WIDTH * n + lane] += delta  # L_VALUE is the first
+    was_paid = is_paid = 0
+    for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
+        alpha, const, floor = f.exact[at + E_ALPHA], f.exact[at + E_CONST], f.exact[at + E_FLOOR]
+        before, after = max(floor, alpha * old + const), max(floor, alpha * new + const)
+        was_paid, is_paid = was_paid | (before != 0), is_paid | (after != 0)
+        f.pending[f.pieces[p + P_TARGET]] += (after - before) * f.exact[at + E_COEF]
+        at += E_WIDTH
+    if f.columns[k + C_RISING]:
+        f.paid[k] += (is_paid if new else 0) - (was_paid if old else 0)
+
+
+@kernel
+def _add(f: Any, k: int, g: int, s: int, delta: int) -> None:
+    """Add to a cell of a tally."""
+    if f.columns[k + C_PLAIN]:
+        _count(f, k, s, delta)
+    else:
+        change(f, k, g, s, delta)
+
+
 @apart(NOTHING, FLAT, INT, INT)
 def shift(f: Any, o: int, b: int) -> None:
     """Put an object into container ``b``; single cells learn of it in `flush`."""
@@ -140,12 +182,12 @@ def shift(f: Any, o: int, b: int) -> None:
         wa, wb = weight(f, r, k, a), weight(f, r, k, b)
         if ia == ib:
             if wa != wb:
-                change(f, k, g, ia, wb - wa)
+                _add(f, k, g, ia, wb - wa)
         else:
             if ia >= 0 and wa != 0:
-                change(f, k, g, ia, -wa)
+                _add(f, k, g, ia, -wa)
             if ib >= 0 and wb != 0:
-                change(f, k, g, ib, wb)
+                _add(f, k, g, ib, wb)
     before, after = f.before[o], f.after[o]
     if before < 0:
         f.first[a] = after

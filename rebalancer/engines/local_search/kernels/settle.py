@@ -4,23 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.kernels.cell import beyond, increase, record, staged, value
+from rebalancer.engines.local_search.kernels.cell import beyond, coefficient, increase, record, staged, value, word
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.layout import (
+    BOTTOM,
     C_GROUPS,
     C_HASH,
     C_HIGH,
     C_ITEM_OF,
     C_ITEMS,
+    C_LANE,
     C_LOW,
     C_PIECE,
     C_PIECE_END,
+    C_PLAIN,
     C_RISING,
     C_VALUES,
     C_WIDTH,
+    C_WORDS,
+    E_ALPHA,
+    E_COEF,
+    E_CONST,
+    E_FLOOR,
+    E_HIGH,
+    E_VALUE,
+    E_WIDTH,
     N_BROKEN,
+    P_STAGE,
+    P_STAGE_END,
     P_WIDTH,
+    S_ALPHA_WORD,
+    S_CONST_WORD,
+    TOP,
     Z_COLUMNS,
+    Z_LANES,
     Z_OBJECTS,
 )
 
@@ -56,7 +73,8 @@ def link(f: Any) -> None:
 
 @kernel
 def settle(f: Any) -> None:
-    """Count what is beyond its bounds, and what costs something."""
+    """Count what is beyond its bounds, and what costs something; write down what plain tallies do."""
+    _fill_exact(f)
     for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH, C_WIDTH):
         f.paid[k] = _paid(f, k) if f.columns[k + C_RISING] else 0
     f.counts[N_BROKEN] = 0
@@ -83,6 +101,29 @@ def settle(f: Any) -> None:
                     if far:
                         f.broken[k] += far
                         f.counts[N_BROKEN] += 1
+
+
+@kernel
+def _fill_exact(f: Any) -> None:
+    """Copy values, bounds and pieces of plain tallies to where they are together by container."""
+    n = f.sizes[Z_LANES]
+    for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH, C_WIDTH):
+        if f.columns[k + C_PLAIN] == 0:
+            continue
+        high, first = f.columns[k + C_HIGH], f.columns[k + C_LANE]
+        for s in range(f.columns[k + C_ITEMS]):
+            rec = record(f, k, 0, s) if f.columns[k + C_WORDS] else 0
+            at = (s * n + first) * E_WIDTH
+            f.exact[at + E_VALUE] = f.values[f.columns[k + C_VALUES] + s]
+            f.exact[at + E_HIGH] = f.words[rec + high] if high >= 0 else TOP
+            for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
+                t = f.pieces[p + P_STAGE]
+                bends = t < f.pieces[p + P_STAGE_END]
+                f.exact[at + E_ALPHA] = word(f, rec, t + S_ALPHA_WORD) if bends else 1
+                f.exact[at + E_CONST] = word(f, rec, t + S_CONST_WORD) if bends else 0
+                f.exact[at + E_FLOOR] = 0 if bends else BOTTOM
+                f.exact[at + E_COEF] = coefficient(f, p, rec)
+                at += E_WIDTH
 
 
 @kernel
