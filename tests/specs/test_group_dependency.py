@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+import pytest
+
+from rebalancer.specs import group_dependency
 from rebalancer.specs.group_dependency import GroupDependencySpec
-from tests.specs.worlds import broken, codes, faults, feasible, goal, world
+from tests.specs.worlds import broken, codes, faults, feasible, goal, table, world
 
 #: web: a, b on h0 and c on h1 (both in r0); db: e on h2 (r1), d unplaced.
 NEEDS = {"web": ["db"]}
+
+
+@pytest.fixture(autouse=True, params=["by group", "by dependency"])
+def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "by dependency":
+        monkeypatch.setattr(group_dependency, "_LISTED", 0)
 
 
 def test_a_missing_neighbour_counts_once_per_item() -> None:
@@ -41,4 +50,13 @@ def test_unknown_groups_are_named() -> None:
     assert [(fault.path[1:], fault.suggestion) for fault in found] == [
         (("dependencies", "webb"), "web"),
         (("dependencies", "webb", 0), "db"),
+    ]
+
+
+def test_each_dependency_has_a_row_for_each_item() -> None:
+    both = GroupDependencySpec(scope="host", partition="job", dependencies={"web": ["db"], "db": ["web"]})
+    rows = table(world(), both)
+    assert [(item, group, violation) for item, group, _, _, violation in rows] == [
+        *(("h0", "web", 1), ("h1", "web", 1), ("h2", "web", 0), ("h3", "web", 0)),
+        *(("h0", "db", 0), ("h1", "db", 0), ("h2", "db", 1), ("h3", "db", 0)),
     ]

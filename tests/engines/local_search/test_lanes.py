@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -14,10 +15,12 @@ from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import (
     C_LANE,
     C_LANE_END,
+    C_PLAIN,
     C_VALUES,
     C_WIDTH,
     L_VALUE,
     L_WIDTH,
+    N_BROKEN,
     Z_LANES,
     Flat,
 )
@@ -119,6 +122,30 @@ def test_lanes_say_what_mending_brings(monkeypatch: pytest.MonkeyPatch) -> None:
         for flat in flats:
             move(flat, o, b)
     assert steps > 200
+
+
+@pytest.mark.parametrize("make", [fleet, broken_fleet])
+def test_plain_tallies_count_what_others_do(make: Callable[[], Model], monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make()
+    flatteners = Flattener(model), without_lanes(model, monkeypatch)
+    flats = [flattener.at(model.problem.initial) for flattener in flatteners]
+    plain = [int(flat.columns[C_PLAIN::C_WIDTH].sum()) for flat in flats]
+    assert plain[0]
+    assert plain[1] == 0
+    rng, broke = np.random.default_rng(4), set()
+    for turn in range(400):
+        if turn % 100 == 50:
+            for flattener, flat in zip(flatteners, flats, strict=True):
+                Limits.of(flattener).widen(flat, turn / 1_000)
+        o, b = int(rng.integers(60)), int(rng.integers(7))
+        for flat in flats:
+            move(flat, o, b)
+        one, other = flats
+        broke.add(int(one.counts[N_BROKEN]))
+        for name in ("values", "broken", "paid", "pending"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+        np.testing.assert_array_equal(one.counts, other.counts)
+    assert len(broke) > 2
 
 
 def _rotated(flat: Flat, o: int, q: int, c: int) -> float:
