@@ -81,9 +81,11 @@ def _bends_once(piece: Piece) -> bool:
 
 
 def _plain(piece: Piece) -> bool:
-    """Whether a piece is a line or a hinge that adds into one cell, and is not rounded."""
-    stages, target = piece.atom.stages, piece.target
-    if target.groups * target.items > 1 or piece.atom.way.spread or piece.atom.way.keys is not None:
+    """Whether a piece is a line or a hinge that adds into one cell from everywhere, and is not rounded."""
+    stages, target, way = piece.atom.stages, piece.target, piece.atom.way
+    if target.groups * target.items > 1 or way.spread or way.keys is not None:
+        return False
+    if any(isinstance(mapping, np.ndarray) and (mapping < 0).any() for mapping in (way.group, way.item)):
         return False
     hinge = all(stage.function is Function.HINGE and constant_of(stage.divisor) == 1 for stage in stages)
     return len(stages) < 2 and hinge

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -27,7 +28,8 @@ from rebalancer.engines.local_search.kernels.layout import (
 from rebalancer.engines.local_search.kernels.propagate import move
 from rebalancer.engines.local_search.kernels.slopes import compute
 from rebalancer.engines.local_search.limits import Limits
-from rebalancer.model import Model
+from rebalancer.model import Cells, Model, ModelBuilder
+from rebalancer.specs.base import Spec
 from tests.engines.local_search.test_scan import block_costs, pair_cost, rotate_cost
 
 
@@ -124,7 +126,30 @@ def test_lanes_say_what_mending_brings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert steps > 200
 
 
-@pytest.mark.parametrize("make", [fleet, broken_fleet])
+class SomeHosts(Spec):
+    """What is above an amount on every other host."""
+
+    key: ClassVar[str] = "some_hosts"
+
+    def goal(self, model: ModelBuilder) -> Cells:
+        above = model.hinge(model.linear([(model.amount("host", "cpu"), 1)], -150))
+        chosen = np.where(np.arange(above.items) % 2, -1, 0)
+        return model.regroup(above, None, chosen, 1, 1)
+
+
+def partly_counted() -> Model:
+    """A fleet with a goal that leaves hosts out."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({f"h{at}": [f"t{n}" for n in range(60) if n % 7 == at] for at in range(7)})
+    solver.add_object_dimension("cpu", {f"t{n}": 1 + n for n in range(60)})
+    solver.add_container_dimension("cpu", {f"h{at}": 300 + 40 * at for at in range(7)})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu", definition="AFTER"), policy="HARD")
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu", definition="DURING_AND_AFTER"), policy="HARD")
+    solver.add_goal(SomeHosts())
+    return solver.model
+
+
+@pytest.mark.parametrize("make", [fleet, broken_fleet, partly_counted])
 def test_plain_tallies_count_what_others_do(make: Callable[[], Model], monkeypatch: pytest.MonkeyPatch) -> None:
     model = make()
     flatteners = Flattener(model), without_lanes(model, monkeypatch)
