@@ -85,7 +85,7 @@ def _sizes(model: str, count: int, resources: int, random: np.random.Generator) 
 def _services(services: int, count: int, random: np.random.Generator) -> np.ndarray:
     """Return the service of each process: most have one alone, the others two to a largest number, each as often."""
     largest = max(LARGEST, 2 * count // services)
-    number = min(services, 2 * (count - services) // largest)
+    number = min(services, max(int(count > services), 2 * (count - services) // largest))
     size = np.ones(services, np.int64)
     size[:number] = random.integers(2, largest + 1, size=number)
     short = count - int(size.sum())
@@ -97,7 +97,13 @@ def _services(services: int, count: int, random: np.random.Generator) -> np.ndar
 
 
 def _apart(service: np.ndarray, location: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Return machines of processes, no two of one service in the same location, if there are enough of these."""
+    """Return machines of processes, no two of one service in the same location.
+
+    Raises
+    ------
+    SystemExit
+        There are too few locations.
+    """
     machines = len(location)
     home = random.integers(machines, size=len(service))
     for _ in range(1_000):
@@ -105,9 +111,9 @@ def _apart(service: np.ndarray, location: np.ndarray, random: np.random.Generato
         twice = np.ones(len(home), bool)
         twice[first] = False
         if not twice.any():
-            break
+            return home
         home[twice] = random.integers(machines, size=int(twice.sum()))
-    return home
+    raise SystemExit(f"too few --locations for services of up to {np.bincount(service).max()} processes")
 
 
 def _stirred(
@@ -177,6 +183,8 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--fill", type=lambda text: tuple(map(float, text.split(","))), default=(0.82, 0.92))
     options = parser.parse_args()
+    if options.services > options.processes:
+        parser.error(f"{options.services} services need as many processes, there are {options.processes}")
     model, assignment = draw(options)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / f"model_{options.name}.txt").write_text(model)
