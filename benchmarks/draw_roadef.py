@@ -1,7 +1,7 @@
 """Draws an instance like the large ones of the ROADEF/EURO challenge 2012, which the repository does not have.
 
     python benchmarks/draw_roadef.py SOURCE OUT NAME --processes 40000 --machines 4000 [--resources 6]
-        [--services 15000] [--dependencies 35000] [--locations 50] [--neighborhoods 25] [--balances 0]
+        [--services 15000] [--dependencies 35000] [--locations 50] [--neighborhoods 5] [--balances 0]
         [--fill 0.82,0.92] [--seed 0]
 
 SOURCE is the model file of a published instance, OUT the folder to write `model_NAME.txt` and `assignment_NAME.txt`
@@ -153,6 +153,8 @@ def _rules(
     needed: list[list[int]] = [[] for _ in range(options.services)]
     left = options.dependencies
     for _ in range(100 if len(several) else 0):
+        if not left:
+            break
         first = random.choice(several, 2 * options.dependencies)
         second = random.choice(several[::NEEDED_EACH], 2 * options.dependencies)
         holds = (first != second) & ~(nearby[first] & ~nearby[second]).any(1)
@@ -160,6 +162,8 @@ def _rules(
             if left and other not in needed[one]:
                 needed[one].append(other)
                 left -= 1
+    if left:
+        print(f"only {options.dependencies - left} of {options.dependencies} dependencies hold at first")
     return spread, needed
 
 
@@ -176,7 +180,7 @@ def main() -> None:
         ("services", 15_000),
         ("dependencies", 35_000),
         ("locations", 50),
-        ("neighborhoods", 25),
+        ("neighborhoods", 5),
         ("balances", 0),
         ("seed", 0),
     ):

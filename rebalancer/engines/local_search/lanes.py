@@ -19,7 +19,7 @@ _MOST_PIECES, _SHARE = 4, 4
 
 
 def assign_lanes(forms: Forms, rows: IntArray) -> int:
-    """Note with each column which lanes are its own: one for each of its pieces, and at least one.
+    """Note with each column which lanes are its own, one for each of its pieces and at least one, and if it is plain.
 
     Parameters
     ----------
