@@ -18,7 +18,7 @@ from rebalancer.engines.local_search.kernels.trail import M_BEST
 from rebalancer.engines.local_search.repair import repair
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.engines.local_search.walking import apart, levelled, relaxed, speed_when_relaxed, walk
-from rebalancer.engines.local_search.walks import BETWEEN, HOT, MIXES, TRADED, Trades, Walks
+from rebalancer.engines.local_search.walks import BETWEEN, HOMEWARD, HOT, MIXES, TRADED, Trades, Walks
 from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
@@ -111,7 +111,8 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         began = budget.seconds
         walks.notice(searcher.goals().differ)
         kind = walks.next(min(1.0, budget.remaining / whole), trades.ratio)
-        part, mix = budget.part(kind.share * whole), MIXES[turn % len(MIXES)]
+        part = budget.part(kind.share * whole)
+        mix = HOMEWARD if kind.relaxed and not turn else MIXES[turn % len(MIXES)]
         afresh = kind.afresh and not position
         core = searcher.core(budget) if kind.levelled and walks.settles(kind) else None
         width = core.next() if core is not None else 0

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 
 #: Shares of exchanges, returns home and ejections that walks take in turn.
 MIXES = ((0.3, 0.3, 0.3), (0.1, 0.2, 0.6), (0.2, 0.5, 0.2))
+#: Those of the first walk if it is relaxed: of where its hot moves have scattered objects from, much was good.
+HOMEWARD = (0.15, 0.6, 0.2)
 #: Short walks try one heat each, two longer ones the best of these and a hotter one; the winner takes the rest.
 _HEATS, _HOTTER = (0.001, 0.01, 0.1, 3.0), 4.0
 _SHORT, _LONGER = 0.025, 0.08
@@ -213,4 +215,4 @@ def _thorough(steps: float, share: float, afresh: bool) -> Walk:
     return replace(_THOROUGH, multiple=multiple, share=share, afresh=afresh and steps >= _PLENTY)
 
 
-__all__ = ["BETWEEN", "HOT", "MIXES", "TRADED", "Trades", "Walk", "Walks"]
+__all__ = ["BETWEEN", "HOMEWARD", "HOT", "MIXES", "TRADED", "Trades", "Walk", "Walks"]
