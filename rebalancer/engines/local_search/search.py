@@ -112,7 +112,7 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         walks.notice(searcher.goals().differ)
         kind = walks.next(min(1.0, budget.remaining / whole), trades.ratio)
         part = budget.part(kind.share * whole)
-        mix = HOMEWARD if kind.relaxed and not turn else MIXES[turn % len(MIXES)]
+        mix = HOMEWARD if kind.relaxed and not (turn or near) else MIXES[turn % len(MIXES)]
         afresh = kind.afresh and not position
         core = searcher.core(budget) if kind.levelled and walks.settles(kind) else None
         width = core.next() if core is not None else 0
