@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 #: Shares of exchanges, returns home and ejections that walks take in turn.
 MIXES = ((0.3, 0.3, 0.3), (0.1, 0.2, 0.6), (0.2, 0.5, 0.2))
-#: Those of the first walk if it is relaxed and not near the bound: of where hot moves scatter objects from, much is good.
+#: Those of a first walk that is relaxed, far from the bound: of where hot moves scatter objects from, much is good.
 HOMEWARD = (0.15, 0.6, 0.2)
 #: Short walks try one heat each, two longer ones the best of these and a hotter one; the winner takes the rest.
 _HEATS, _HOTTER = (0.001, 0.01, 0.1, 3.0), 4.0
