@@ -77,7 +77,7 @@ class Flattener:
         specials = np.array([self._special(special) for special in self.forms.specials], np.int64)
         self._specials = specials.reshape(-1, at.X_WIDTH)
         self._uses = self._list_uses()
-        self._lanes = assign_lanes(self.forms, self._columns)
+        self._lanes, self._plain = assign_lanes(self.forms, self._columns)
         self._hash_rows = self._size_hash_rows()
         self._memberships()
         self._alike = partners_of(self._lane_weight[:-1, 0])
@@ -272,10 +272,17 @@ class Flattener:
         """Put the memberships of each object together, each in the turn in which a move asks for it."""
         objects = len(self.model.problem.objects)
         tallies = [column for column in self.forms.columns if column.members is not None]
-        # lanes come first, as scans pass over them
+        # lanes come first, as scans pass over them, and of these plain ones, as moves do
         rows = self._columns
         tallies.sort(
-            key=lambda c: (rows[c.index, at.C_LANE] < 0, _turn(c), rows[c.index, at.C_HASH] >= 0, c.groups, c.index)
+            key=lambda c: (
+                rows[c.index, at.C_LANE] < 0,
+                not rows[c.index, at.C_PLAIN],
+                _turn(c),
+                rows[c.index, at.C_HASH] >= 0,
+                c.groups,
+                c.index,
+            )
         )
         total = np.zeros(objects, np.int64)
         for rank, column in enumerate(tallies):
@@ -286,7 +293,7 @@ class Flattener:
         count = int(self._object_rows[-1])
         self._rows, self._weights = np.zeros((count, 4), np.int32), np.zeros(count, np.int64)
         self._lane_weight = np.zeros((objects + 1, 2, self._lanes))
-        self._scan_rows = filled = self._object_rows[:-1].copy()
+        self._loose_rows = self._scan_rows = filled = self._object_rows[:-1].copy()
         item, weight, used = [], [], 0
         for column in tallies:
             members = column.members
@@ -298,6 +305,8 @@ class Flattener:
             lane = slice(*self._columns[column.index, [at.C_LANE, at.C_LANE_END]])
             if lane.start >= 0:
                 self._scan_rows = filled
+                if self._columns[column.index, at.C_PLAIN]:
+                    self._loose_rows = filled
                 self._lane_weight[member, :, lane] = members.default[order][:, None, None]
                 self._lane_weight[members.member[members.row], 1, lane] = members.weight[:, None]
             self._rows[slot, at.R_COLUMN] = column.index * at.C_WIDTH
@@ -385,6 +394,7 @@ class Flattener:
                     self._values,
                     self._lanes,
                     self._alike.shape[1],
+                    self._plain,
                 ],
                 np.int64,
             ),
@@ -408,12 +418,25 @@ class Flattener:
             "head_weight": self._head_weight,
             "hash_rows": self._hash_rows.astype(np.int64),
             "scan_rows": self._scan_rows * at.R_WIDTH,
+            "loose_rows": self._loose_rows * at.R_WIDTH,
+            "plain": self._plain_lanes().ravel(),
             "lane_weight": self._lane_weight.ravel(),
             "alike": self._alike.ravel(),
             "home": home,
             "native": native,
             "first_native": np.searchsorted(home[native], np.arange(self.containers + 2)).astype(np.int64),
         }
+
+    def _plain_lanes(self) -> IntArray:
+        """Return the tally of each plain lane, where its values begin, and the single cell that it adds into."""
+        found = np.zeros((at.Y_WIDTH, self._plain), np.int64)
+        for index, row in enumerate(self._columns):
+            for lane in range(row[at.C_LANE], min(row[at.C_LANE_END], self._plain)):
+                piece = row[at.C_PIECE] // at.P_WIDTH + lane - row[at.C_LANE]
+                adds = piece < row[at.C_PIECE_END] // at.P_WIDTH
+                tally = index * at.C_WIDTH
+                found[:, lane] = tally, row[at.C_VALUES], self._pieces[piece][at.P_TARGET] if adds else tally
+        return found
 
     def at(self, assignment: NDArray[np.int32]) -> Flat:
         """Return the arrays of one searcher, standing at an assignment."""
@@ -458,7 +481,8 @@ class Flattener:
             before=np.full(objects, -1, np.int32),
             load=np.zeros(self.containers + 1, np.int32),
             lanes=np.zeros((self.containers + 1) * at.L_WIDTH * self._lanes),
-            exact=np.zeros((self.containers + 1) * self._lanes * at.E_WIDTH, np.int64),
+            used=np.zeros(at.L_WIDTH, np.int64),
+            exact=np.zeros((self.containers + 1) * self._plain * at.E_WIDTH, np.int64),
             scarce=np.zeros(self._lanes, np.int64),
         )
         sparse: dict[int, tuple[IntArray, IntArray, IntArray]] = {}

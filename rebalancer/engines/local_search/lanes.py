@@ -7,7 +7,15 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.local_search.atoms import COARSER, Column, Piece, constant_of
 from rebalancer.engines.local_search.forms import Forms
-from rebalancer.engines.local_search.kernels.layout import C_LANE, C_LANE_END, C_PLAIN, C_USE, C_USE_END, C_VALUES
+from rebalancer.engines.local_search.kernels.layout import (
+    C_LANE,
+    C_LANE_END,
+    C_PLAIN,
+    C_RISING,
+    C_USE,
+    C_USE_END,
+    C_VALUES,
+)
 from rebalancer.engines.local_search.members import Members
 from rebalancer.model import Function
 from rebalancer.problem.numbers import IntArray
@@ -18,8 +26,10 @@ MOST_LANES = 100_000_000
 _MOST_PIECES, _SHARE = 4, 4
 
 
-def assign_lanes(forms: Forms, rows: IntArray) -> int:
+def assign_lanes(forms: Forms, rows: IntArray) -> tuple[int, int]:
     """Note with each column which lanes are its own, one for each of its pieces and at least one, and if it is plain.
+
+    Lanes of plain tallies come first. Plain as well are columns of one cell that pass on what they take in.
 
     Parameters
     ----------
@@ -28,21 +38,29 @@ def assign_lanes(forms: Forms, rows: IntArray) -> int:
 
     Returns
     -------
-    int
-        How many lanes there are.
+    int, int
+        How many lanes there are, and how many of them are of plain tallies.
     """
     home, containers = forms.model.problem.initial, len(forms.model.problem.containers)
     objects = len(home)
+    rows[:, [C_LANE, C_LANE_END]], rows[:, C_PLAIN] = -1, 0
+    found: tuple[list[int], list[int]] = [], []  # plain tallies, and others
     lanes = 0
     for column, row in zip(forms.columns, rows, strict=True):
-        row[C_LANE] = row[C_LANE_END] = -1
-        row[C_PLAIN] = 0
         count = max(1, len(column.pieces))
-        if row[C_VALUES] >= 0 and (lanes + count) * objects <= MOST_LANES and _fits(column, home, containers):
-            row[C_LANE], row[C_LANE_END] = lanes, lanes + count
-            row[C_PLAIN] = int(row[C_USE] == row[C_USE_END] and all(_plain(piece) for piece in column.pieces))
+        if row[C_VALUES] < 0:
+            continue
+        plain = row[C_USE] == row[C_USE_END] and all(_plain(piece) for piece in column.pieces)
+        if (lanes + count) * objects <= MOST_LANES and _fits(column, home, containers):
+            row[C_PLAIN] = int(plain and _weighs_little(column))
+            found[1 - row[C_PLAIN]].append(column.index)
+            row[C_RISING] *= 1 - row[C_PLAIN]  # nobody asks it of lanes, and of plain ones nobody counts what is paid
             lanes += count
-    return lanes
+        elif column.size == 1 and column.members is None and not (column.low or column.high):
+            row[C_PLAIN] = int(plain and all(_passes_on(piece) for piece in column.pieces))
+    last = np.cumsum([0, *(max(1, len(forms.columns[index].pieces)) for index in found[0] + found[1])])
+    rows[found[0] + found[1], C_LANE], rows[found[0] + found[1], C_LANE_END] = last[:-1], last[1:]
+    return lanes, int(last[len(found[0])])
 
 
 def _fits(column: Column, home: NDArray[np.int32], containers: int) -> bool:
@@ -78,6 +96,17 @@ def _bends_once(piece: Piece) -> bool:
     if first is Function.STEP:
         return len(stages) == 1 and alpha > 0
     return first is Function.HINGE and alpha != 0 and all(stage.function in COARSER for stage in stages[1:])
+
+
+def _weighs_little(column: Column) -> bool:
+    """Whether the weights of a tally are exact in floating point, as lanes have them."""
+    assert column.members is not None
+    return all(np.abs(weight).max(initial=0) < 2**53 for weight in (column.members.default, column.members.weight))
+
+
+def _passes_on(piece: Piece) -> bool:
+    """Whether a piece of one cell adds a multiple of that."""
+    return not piece.atom.stages and constant_of(piece.atom.coef) is not None
 
 
 def _plain(piece: Piece) -> bool:

@@ -44,6 +44,8 @@ from rebalancer.engines.local_search.kernels.layout import (
     S_DIVISOR_WORD,
     S_FUNCTION,
     S_WIDTH,
+    Z_LANES,
+    Z_OBJECTS,
 )
 
 
@@ -142,6 +144,15 @@ def weight(f: Any, r: int, k: int, c: int) -> int:
             if low < first + n and f.except_item[low] == item:
                 return int(f.except_weight[low])
     return int(f.weights[r // R_WIDTH])
+
+
+@kernel
+def weights_at(f: Any, o: int, s: int) -> int:
+    """Return where the weights of an object in lanes begin that count in a container."""
+    row = 2 * o
+    if o < f.sizes[Z_OBJECTS] and f.home[o] == s:
+        row += 1
+    return int(row * f.sizes[Z_LANES])
 
 
 @kernel

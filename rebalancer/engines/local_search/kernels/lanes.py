@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.kernels.cell import record
+from rebalancer.engines.local_search.kernels.cell import record, weights_at
 from rebalancer.engines.local_search.kernels.jit import kernel, sums
 from rebalancer.engines.local_search.kernels.layout import (
     C_HIGH,
@@ -40,7 +40,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_COLUMNS,
     Z_CONTAINERS,
     Z_LANES,
-    Z_OBJECTS,
 )
 
 #: What a forbidden move costs.
@@ -53,21 +52,14 @@ _FULLER = 0.02
 _SCARCE = 4.0
 
 
-@kernel
-def weights_at(f: Any, o: int, s: int) -> int:
-    """Return where the weights of an object begin that count in a container."""
-    row = 2 * o
-    if o < f.sizes[Z_OBJECTS] and f.home[o] == s:
-        row += 1
-    return int(row * f.sizes[Z_LANES])
-
-
 @sums
 def lanes_forbid(f: Any, s: int, plus: int, minus: int) -> bool:
     """Return whether an object that comes to a container while another leaves it exceeds what it must not.
 
     ``objects`` stands for none.
     """
+    if f.used[L_WALL] == 0:
+        return False
     n = f.sizes[Z_LANES]
     at, plus, minus = s * n * L_WIDTH, weights_at(f, plus, s), weights_at(f, minus, s)
     wall = at + L_WALL * n
@@ -83,18 +75,28 @@ def lanes_cost(f: Any, s: int, plus: int, minus: int) -> float:
     """Return what it costs that an object comes to a container and another leaves it; ``objects`` stands for none."""
     n = f.sizes[Z_LANES]
     at, plus, minus = s * n * L_WIDTH, weights_at(f, plus, s), weights_at(f, minus, s)
-    edge, fine, knee = at + L_EDGE * n, at + L_FINE * n, at + L_KNEE * n
-    base, rate, jump = at + L_BASE * n, at + L_RATE * n, at + L_JUMP * n
+    knee, rate = at + L_KNEE * n, at + L_RATE * n
     total = 0.0
     for i in range(n):
+        over = f.lanes[at + i] - f.lanes[knee + i]
         w = f.lane_weight[plus + i] - f.lane_weight[minus + i]
-        v = f.lanes[at + i]
-        over, more = v - f.lanes[knee + i], v - f.lanes[edge + i]
-        bent = (over + w if over + w > 0.0 else 0.0) - (over if over > 0.0 else 0.0)
-        beyond = (more + w if more + w > 0.0 else 0.0) - (more if more > 0.0 else 0.0)
-        passed = (1.0 if over + w > 0.0 else 0.0) - (1.0 if over > 0.0 else 0.0)
-        total += f.lanes[base + i] * w + f.lanes[rate + i] * bent + f.lanes[fine + i] * beyond
-        total += f.lanes[jump + i] * passed
+        total += f.lanes[rate + i] * ((over + w if over + w > 0.0 else 0.0) - (over if over > 0.0 else 0.0))
+    if f.used[L_EDGE]:
+        edge, fine = at + L_EDGE * n, at + L_FINE * n
+        for i in range(n):
+            over = f.lanes[at + i] - f.lanes[edge + i]
+            w = f.lane_weight[plus + i] - f.lane_weight[minus + i]
+            total += f.lanes[fine + i] * ((over + w if over + w > 0.0 else 0.0) - (over if over > 0.0 else 0.0))
+    if f.used[L_BASE]:
+        base = at + L_BASE * n
+        for i in range(n):
+            total += f.lanes[base + i] * (f.lane_weight[plus + i] - f.lane_weight[minus + i])
+    if f.used[L_JUMP]:
+        jump = at + L_JUMP * n
+        for i in range(n):
+            over = f.lanes[at + i] - f.lanes[knee + i]
+            w = f.lane_weight[plus + i] - f.lane_weight[minus + i]
+            total += f.lanes[jump + i] * ((1.0 if over + w > 0.0 else 0.0) - (1.0 if over > 0.0 else 0.0))
     return total
 
 
@@ -145,10 +147,13 @@ def note_scarce(f: Any) -> None:
 def fill_lanes(f: Any) -> None:
     """Copy values, bounds and knees into the lanes, and what is beyond a bound costs."""
     n = f.sizes[Z_LANES]
+    f.used[L_WALL] = f.used[L_EDGE] = 0
     for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH if n else 0, C_WIDTH):
         first = f.columns[k + C_LANE]
         if first < 0:
             continue
+        if f.columns[k + C_HIGH] >= 0:
+            f.used[L_WALL if f.penalty[k] >= FORBIDDEN else L_EDGE] = 1
         words, price = f.columns[k + C_WORDS], f.penalty[k]
         for lane in range(first, f.columns[k + C_LANE_END]):
             high = f.columns[k + C_HIGH] if lane == first else -1

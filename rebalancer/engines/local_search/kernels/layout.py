@@ -35,7 +35,7 @@ from rebalancer.engines.local_search.kernels.addresses import Arrays, Float64, I
     C_LANE,  # its lanes; -1: none
     C_LANE_END,
     C_RISING,  # 1: more of it never makes a piece smaller, and is never negative
-    C_PLAIN,  # 1: its lanes say exactly what it does, and that is to single cells
+    C_PLAIN,  # 1: what it does is to single cells, and its lanes, or its coefficients, say exactly what
 ) = range(25)
 C_WIDTH = 25
 
@@ -92,7 +92,7 @@ R_WIDTH = 4
 
 #: What is in ``sizes``.
 Z_OBJECTS, Z_CONTAINERS, Z_COLUMNS, Z_PIECES, Z_SPECIALS, Z_SINGLES, Z_HEAD, Z_POSITIONS, Z_VALUES = range(9)
-Z_LANES, Z_ALIKE = 9, 10
+Z_LANES, Z_ALIKE, Z_PLAIN = 9, 10, 11
 
 # What there is of each lane and container: its value, the bound that must hold, the bound that has a price and what one
 # unit beyond costs, where the line bends, its slope before, what is added to the slope there, and what is paid at once.
@@ -100,9 +100,13 @@ L_VALUE, L_WALL, L_EDGE, L_FINE, L_KNEE, L_BASE, L_RATE, L_JUMP = range(8)
 L_WIDTH = 8
 
 
-# The same of a plain tally, exactly: its value, the bound, and a piece as coefficient · max(floor, α · value + const).
+# The same of a lane of a plain tally, exactly: its value, the bound if it is the first lane of that, and its piece as
+# coefficient · max(floor, α · value + const).
 E_VALUE, E_HIGH, E_ALPHA, E_CONST, E_FLOOR, E_COEF = range(6)
 E_WIDTH = 6
+#: Of each plain lane: its tally, where the values of that begin, and the single cell that its piece adds into.
+Y_COLUMN, Y_VALUES, Y_TARGET = range(3)
+Y_WIDTH = 3
 #: A floor that nothing is below, and a bound that nothing is above.
 BOTTOM, TOP = -(2**62), 2**62
 
@@ -143,6 +147,8 @@ class Flat(Arrays):
     native: Int32  # objects in the order of their homes
     first_native: Int64  # where those of each home begin; containers + 2
     scan_rows: Int64  # where the memberships of each object begin that are not in lanes; objects
+    loose_rows: Int64  # where those begin that are not in plain lanes; objects
+    plain: Int64  # Y_WIDTH and plain lane, which come first
     lane_weight: Float64  # of each object in each lane, away from where it started and there; zeros at the end
     alike: Int32  # Z_ALIKE objects of each that weigh about the same
     # -- one searcher's own
@@ -167,7 +173,8 @@ class Flat(Arrays):
     before: Int32  # previous one; -1 - container for the first
     load: Int32  # objects in each container
     lanes: Float64  # by container (+ unplaced), L_WIDTH, and lane
-    exact: Int64  # by container (+ unplaced), lane, and E_WIDTH
+    used: Int64  # L_WIDTH: 1 where lanes have walls, edges, slopes before they bend, or jumps
+    exact: Int64  # by container (+ unplaced), E_WIDTH, and plain lane
     scarce: Int64  # by lane: 1 if what is free before the line bends was little, ever
 
 

@@ -17,6 +17,7 @@ from rebalancer.engines.local_search.kernels.cell import (
     staged,
     target_cell,
     weight,
+    weights_at,
 )
 from rebalancer.engines.local_search.kernels.jit import INT, NOTHING, apart, kernel
 from rebalancer.engines.local_search.kernels.layout import (
@@ -40,12 +41,12 @@ from rebalancer.engines.local_search.kernels.layout import (
     E_CONST,
     E_FLOOR,
     E_HIGH,
-    E_VALUE,
     E_WIDTH,
     FLAT,
     L_WIDTH,
     N_APPLIED,
     N_BROKEN,
+    P_COEF,
     P_FAN,
     P_SINGLE,
     P_SOURCE,
@@ -64,8 +65,13 @@ from rebalancer.engines.local_search.kernels.layout import (
     S_DIVISOR,
     S_WIDTH,
     UNKNOWN,
+    Y_COLUMN,
+    Y_TARGET,
+    Y_VALUES,
+    Z_CONTAINERS,
     Z_HEAD,
     Z_LANES,
+    Z_PLAIN,
     Z_SINGLES,
 )
 from rebalancer.engines.local_search.kernels.specials import special
@@ -136,44 +142,37 @@ def _spread(f: Any, p: int, t: int, g: int, s: int, dy: int, n: int) -> int:
 
 
 @kernel
-def _count(f: Any, k: int, s: int, delta: int) -> None:
-    """Add to a cell of a plain tally: what `change` does, where nothing but single cells depends on it."""
-    n, first = f.sizes[Z_LANES], f.columns[k + C_LANE]
-    at = (s * n + first) * E_WIDTH
-    old, high = f.exact[at + E_VALUE], f.exact[at + E_HIGH]
-    new = old + delta
-    f.exact[at + E_VALUE] = f.values[f.columns[k + C_VALUES] + s] = new
-    was, now = max(0, old - high), max(0, new - high)
-    if was != now:
-        f.broken[k] += now - was
-        f.counts[N_BROKEN] += (1 if now else 0) - (1 if was else 0)
-    for lane in range(first, f.columns[k + C_LANE_END]):
-        f.lanes[s * L_WIDTH * n + lane] += delta  # L_VALUE is the first
-    was_paid = is_paid = 0
-    for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
-        alpha, const, floor = f.exact[at + E_ALPHA], f.exact[at + E_CONST], f.exact[at + E_FLOOR]
-        before, after = max(floor, alpha * old + const), max(floor, alpha * new + const)
-        was_paid, is_paid = was_paid | (before != 0), is_paid | (after != 0)
-        f.pending[f.pieces[p + P_TARGET]] += (after - before) * f.exact[at + E_COEF]
-        at += E_WIDTH
-    if f.columns[k + C_RISING]:
-        f.paid[k] += (is_paid if new else 0) - (was_paid if old else 0)
-
-
-@kernel
-def _add(f: Any, k: int, g: int, s: int, delta: int) -> None:
-    """Add to a cell of a tally."""
-    if f.columns[k + C_PLAIN]:
-        _count(f, k, s, delta)
-    else:
-        change(f, k, g, s, delta)
+def _count(f: Any, o: int, s: int, sign: int) -> None:
+    """Add an object to plain tallies in a container, or take it away: what `change` does, one lane after the other."""
+    n, lanes, inside = f.sizes[Z_PLAIN], f.sizes[Z_LANES], s < f.sizes[Z_CONTAINERS]
+    first, known, ranked = weights_at(f, o, s), s * n * E_WIDTH, s * lanes * L_WIDTH
+    for i in range(n):
+        delta = sign * int(f.lane_weight[first + i])
+        if delta == 0 or not (inside or s < f.columns[f.plain[Y_COLUMN * n + i] + C_ITEMS]):
+            continue
+        at = known + i
+        old = f.exact[at]  # E_VALUE is the first, and so is L_VALUE
+        new = old + delta
+        f.exact[at] = f.values[f.plain[Y_VALUES * n + i] + s] = new
+        f.lanes[ranked + i] += delta
+        high = f.exact[at + E_HIGH * n]
+        was, now = max(0, old - high), max(0, new - high)
+        if was != now:
+            f.broken[f.plain[Y_COLUMN * n + i]] += now - was
+            f.counts[N_BROKEN] += (1 if now else 0) - (1 if was else 0)
+        alpha, const, floor = f.exact[at + E_ALPHA * n], f.exact[at + E_CONST * n], f.exact[at + E_FLOOR * n]
+        more = max(floor, alpha * new + const) - max(floor, alpha * old + const)
+        f.pending[f.plain[Y_TARGET * n + i]] += more * f.exact[at + E_COEF * n]
 
 
 @apart(NOTHING, FLAT, INT, INT)
 def shift(f: Any, o: int, b: int) -> None:
     """Put an object into container ``b``; single cells learn of it in `flush`."""
     a = f.place[o]
-    for r in range(f.object_rows[o], f.object_rows[o + 1], R_WIDTH):
+    if f.sizes[Z_PLAIN]:
+        _count(f, o, a, -1)
+        _count(f, o, b, 1)
+    for r in range(f.loose_rows[o], f.object_rows[o + 1], R_WIDTH):
         k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
         base = f.columns[k + C_ITEM_OF]
         ia, ib = f.maps[base + a], f.maps[base + b]
@@ -182,12 +181,12 @@ def shift(f: Any, o: int, b: int) -> None:
         wa, wb = weight(f, r, k, a), weight(f, r, k, b)
         if ia == ib:
             if wa != wb:
-                _add(f, k, g, ia, wb - wa)
+                change(f, k, g, ia, wb - wa)
         else:
             if ia >= 0 and wa != 0:
-                _add(f, k, g, ia, -wa)
+                change(f, k, g, ia, -wa)
             if ib >= 0 and wb != 0:
-                _add(f, k, g, ib, wb)
+                change(f, k, g, ib, wb)
     before, after = f.before[o], f.after[o]
     if before < 0:
         f.first[a] = after
@@ -213,7 +212,12 @@ def flush(f: Any) -> None:
         delta = f.pending[k]
         if delta:
             f.pending[k] = 0
-            change(f, k, 0, 0, delta)
+            if f.columns[k + C_PLAIN]:
+                f.values[f.columns[k + C_VALUES]] += delta
+                for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
+                    f.pending[f.pieces[p + P_TARGET]] += delta * f.pieces[p + P_COEF]
+            else:
+                change(f, k, 0, 0, delta)
 
 
 @kernel

@@ -17,7 +17,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_LOW,
     C_PIECE,
     C_PIECE_END,
-    C_PLAIN,
     C_RISING,
     C_VALUES,
     C_WIDTH,
@@ -36,9 +35,10 @@ from rebalancer.engines.local_search.kernels.layout import (
     S_ALPHA_WORD,
     S_CONST_WORD,
     TOP,
+    Y_COLUMN,
     Z_COLUMNS,
-    Z_LANES,
     Z_OBJECTS,
+    Z_PLAIN,
 )
 
 
@@ -106,24 +106,23 @@ def settle(f: Any) -> None:
 @kernel
 def _fill_exact(f: Any) -> None:
     """Copy values, bounds and pieces of plain tallies to where they are together by container."""
-    n = f.sizes[Z_LANES]
-    for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH, C_WIDTH):
-        if f.columns[k + C_PLAIN] == 0:
-            continue
-        high, first = f.columns[k + C_HIGH], f.columns[k + C_LANE]
+    n = f.sizes[Z_PLAIN]
+    for lane in range(n):
+        k = f.plain[Y_COLUMN * n + lane]
+        first = f.columns[k + C_LANE]
+        high = f.columns[k + C_HIGH] if lane == first else -1
+        p = f.columns[k + C_PIECE] + (lane - first) * P_WIDTH
+        t = f.pieces[p + P_STAGE] if p < f.columns[k + C_PIECE_END] else -1
+        bends = 0 <= t < f.pieces[p + P_STAGE_END]
         for s in range(f.columns[k + C_ITEMS]):
             rec = record(f, k, 0, s) if f.columns[k + C_WORDS] else 0
-            at = (s * n + first) * E_WIDTH
-            f.exact[at + E_VALUE] = f.values[f.columns[k + C_VALUES] + s]
-            f.exact[at + E_HIGH] = f.words[rec + high] if high >= 0 else TOP
-            for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
-                t = f.pieces[p + P_STAGE]
-                bends = t < f.pieces[p + P_STAGE_END]
-                f.exact[at + E_ALPHA] = word(f, rec, t + S_ALPHA_WORD) if bends else 1
-                f.exact[at + E_CONST] = word(f, rec, t + S_CONST_WORD) if bends else 0
-                f.exact[at + E_FLOOR] = 0 if bends else BOTTOM
-                f.exact[at + E_COEF] = coefficient(f, p, rec)
-                at += E_WIDTH
+            at = s * n * E_WIDTH + lane
+            f.exact[at + E_VALUE * n] = f.values[f.columns[k + C_VALUES] + s]
+            f.exact[at + E_HIGH * n] = f.words[rec + high] if high >= 0 else TOP
+            f.exact[at + E_ALPHA * n] = word(f, rec, t + S_ALPHA_WORD) if bends else 1
+            f.exact[at + E_CONST * n] = word(f, rec, t + S_CONST_WORD) if bends else 0
+            f.exact[at + E_FLOOR * n] = 0 if bends else BOTTOM
+            f.exact[at + E_COEF * n] = coefficient(f, p, rec) if t >= 0 else 0
 
 
 @kernel

@@ -249,6 +249,7 @@ def _worth_having(f: Any, k: int) -> int:
 def _lanes(f: Any) -> None:
     """Fill in the slopes of lanes."""
     n = f.sizes[Z_LANES]
+    f.used[L_BASE] = f.used[L_JUMP] = 0
     for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH if n else 0, C_WIDTH):
         first = f.columns[k + C_LANE]
         for lane in range(first, f.columns[k + C_LANE_END]):
@@ -269,6 +270,8 @@ def _lanes(f: Any) -> None:
                     base, rate = worth * min(0.0, rise), worth * abs(rise)
                 at = s * n * L_WIDTH + lane
                 f.lanes[at + L_BASE * n], f.lanes[at + L_RATE * n], f.lanes[at + L_JUMP * n] = base, rate, jump
+                f.used[L_BASE] |= base != 0.0
+                f.used[L_JUMP] |= jump != 0.0
 
 
 @kernel

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from rebalancer.engines.local_search.kernels.cell import weights_at
 from rebalancer.engines.local_search.kernels.jit import kernel
-from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, NOWHERE, weights_at
+from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, NOWHERE
 from rebalancer.engines.local_search.kernels.layout import (
     C_GROUPS,
     L_BASE,

@@ -11,8 +11,6 @@ from rebalancer.engines.local_search.kernels.addresses import Arrays, Float64, I
 from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, apart, kernel
 from rebalancer.engines.local_search.kernels.lanes import fill_lanes
 from rebalancer.engines.local_search.kernels.layout import (
-    C_HIGH,
-    C_LOW,
     C_VALUES,
     C_WIDTH,
     FLAT,
@@ -157,7 +155,7 @@ def merit(f: Any, t: Any) -> float:
     total = 0.0
     if f.counts[N_BROKEN]:
         for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH, C_WIDTH):
-            if (f.columns[k + C_HIGH] >= 0 or f.columns[k + C_LOW] >= 0) and f.broken[k]:
+            if f.broken[k]:
                 if f.penalty[k] >= NEVER:
                     return NEVER
                 total += f.penalty[k] * f.broken[k]
