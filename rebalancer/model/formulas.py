@@ -14,6 +14,7 @@ from rebalancer.model.param import Param, rational_gcd
 from rebalancer.model.units import (
     COEFFICIENT_BITS,
     EXACT_LIMIT,
+    LARGE_LIMIT,
     LARGEST_SCALED_LIMIT,
     ROUNDED_LIMIT,
     SCALAR_LIMIT,
@@ -128,7 +129,7 @@ class Formulas:
         if x.largest <= limit:
             return x
         divisor = 2 ** math.ceil(math.log2(x.largest / limit))
-        return self._map(Function.ROUND, [(x, 1)], 0, EXACT_LIMIT, Param.constant(divisor * x.unit))
+        return self._map(Function.ROUND, [(x, 1)], 0, LARGE_LIMIT, Param.constant(divisor * x.unit))
 
     def ceil(self, x: Cells, divisor: Param) -> Cells:
         """Return ⌈x / divisor⌉ with a positive divisor for every cell."""
@@ -164,9 +165,9 @@ class Formulas:
         unit, error = self._unit_of(given, offset, limit, others)
         if unit is None and function is Function.IDENTITY and groups * items == 1:
             return self._scalar(given, offset)
-        if (
-            unit is None
-        ):  # neither coefficients nor constant can be exact: coarser inputs, so that both keep enough digits
+        if unit is None and all(coef.grid.size == 1 for _, coef in given):
+            unit, error = self._unit_of_large(given, offset)
+        if unit is None:  # coarser inputs, so that coefficients and constant, which cannot be exact, keep enough digits
             room = limit >> (COEFFICIENT_BITS + max(1, len(given)).bit_length())
             given = [(self.rounded(cells, room), coef) for cells, coef in given]
             size = size_of(given, offset)
@@ -239,6 +240,18 @@ class Formulas:
             return None, error
         halvings = max(0, math.floor(math.log2(max(1.0, min(limit, ROUNDED_LIMIT) / float(size / fine)))))
         return fine / 2**halvings, error + fine / 2**halvings
+
+    @staticmethod
+    def _unit_of_large(given: list[tuple[Cells, Param]], offset: Param) -> tuple[Fraction | None, Fraction]:
+        """Return the unit in which a form of large amounts is exact but for its constant, and its error.
+
+        None where they are too large, or where what makes it large is its coefficients.
+        """
+        factors = [abs(coef.unit) * cells.unit for cells, coef in given]
+        fine = rational_gcd(factors)
+        if size_of(given, offset) / fine > LARGE_LIMIT or max(factors, default=fine) / fine > 2**COEFFICIENT_BITS:
+            return None, Fraction(0)
+        return fine, sum((error_of(cells, coef) for cells, coef in given), offset.slack) + fine
 
     def _finish(
         self,

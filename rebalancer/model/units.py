@@ -14,7 +14,9 @@ from rebalancer.model.param import Param
 
 #: Integers of a linear form stay below this where they can be exact …
 EXACT_LIMIT = 2**52
-#: … and are scaled to about this where a constant has to be rounded.
+#: … or below this where amounts by themselves are larger: what is counted in bytes has to hold to the byte.
+LARGE_LIMIT = 2**62
+#: They are scaled to about this where a constant has to be rounded.
 ROUNDED_LIMIT = 2**40
 #: Where coefficients have to be rounded, they keep at least this many bits.
 COEFFICIENT_BITS = 20

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rebalancer import BalanceSpec, CapacitySpec, Rebalancer
 from rebalancer.model import (
     METRICS,
     Cells,
@@ -333,6 +335,28 @@ def test_tallies_beyond_floating_point_have_exact_ranges() -> None:
     tally = ModelBuilder(builder.build()).amount("host", "bytes")
     assert isinstance(tally, Tally)
     assert tally.high == 2**60 + 1
+
+
+@pytest.mark.parametrize("bits", [20, 47, 49, 52, 57])
+def test_what_is_counted_in_bytes_holds_to_the_byte(bits: int) -> None:
+    """However many petabytes there are."""
+    size = 2**bits
+    sizes = {"a": 3 * size + 1, "b": 2 * size, "c": 2 * size + 1}
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a", "b"], "h1": ["c"], "h2": []})
+    solver.add_object_dimension("bytes", sizes)
+    solver.add_container_dimension("bytes", dict.fromkeys(("h0", "h1", "h2"), 5 * size + 1))
+    solver.add_constraint(CapacitySpec(scope="host", dimension="bytes", definition="AFTER"), policy="HARD")
+    solver.add_goal(BalanceSpec(scope="host", dimension="bytes"))
+    model = solver.model
+    names, feasible = [str(name) for name in model.problem.objects], []
+    for places in product(range(3), repeat=3):
+        use = [0, 0, 0]
+        for name, place in zip(names, places, strict=True):
+            use[place] += sizes[name]
+        feasible.append(max(use) <= 5 * size + 1)
+        assert model.evaluate(np.array(places, np.int32)).feasible == feasible[-1]
+    assert 0 < sum(feasible) < len(feasible)
 
 
 def test_a_formula_over_nothing_is_its_constant() -> None:

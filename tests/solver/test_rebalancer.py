@@ -281,3 +281,23 @@ def test_infeasible_has_no_bound() -> None:
     assert solution.status == "INFEASIBLE"
     assert solution.objective["bound"].isna().all()
     assert solution.reason == "no assignment holds 'one' and 'placed' (what is placed stays placed) together"
+
+
+@pytest.mark.parametrize("engine", ["auto", "cpsat", "local_search"])
+def test_petabytes_may_be_counted_in_bytes(engine: str) -> None:
+    """Forty volumes of 240 to 300 TB, and hosts that hold six of them and a few bytes."""
+    sizes = {f"v{n}": 240 * 10**12 + n * 1_500_000_000_001 for n in range(40)}
+    solver = Rebalancer("volume", "host")
+    solver.set_assignment({f"h{at}": [f"v{n}" for n in range(40) if n * n % 8 == at] for at in range(8)})
+    solver.add_object_dimension("bytes", sizes)
+    solver.add_container_dimension("bytes", {f"h{at}": 17 * 10**14 + at for at in range(8)})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="bytes"))
+    solver.add_goal(BalanceSpec(scope="host", dimension="bytes"))
+    solution = solver.solve(engine, time_limit=600, iterations=40, workers=1)
+    use: dict[str, int] = {}
+    for volume, host in solution.assignment.items():
+        use[str(host)] = use.get(str(host), 0) + sizes[str(volume)]
+    assert sum(sizes.values()) > 2**52
+    assert max(use.values()) <= 17 * 10**14
+    row = solution.objective.iloc[0]
+    assert row["final"] < row["initial"]
