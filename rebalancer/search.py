@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: A gap up to this, plus the rounding of the position, counts as closed.
-CLOSED = 1e-9
 #: How often the calling thread looks up from waiting, in seconds, so that signals are served on every platform.
 _LOOK_UP = 0.2
 
@@ -216,6 +214,7 @@ def _bounds(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
     """Return bound and gap of each tuple position, unknown after the first open one, and whether all are closed."""
     from rebalancer.engines.base import Status
+    from rebalancer.engines.bounds import CLOSED, closed_as_reported
 
     bounds = np.full(model.positions, np.nan)
     gaps = np.full(model.positions, np.nan)
@@ -237,6 +236,6 @@ def _bounds(
         if not found:
             return bounds, gaps, False
         gaps[position] = (value - bounds[position]) / max(1.0, abs(value))
-        if gaps[position] > CLOSED + float(model.epsilon[position]):
+        if not closed_as_reported(model, position, value, integer):
             return bounds, gaps, False
     return bounds, gaps, True

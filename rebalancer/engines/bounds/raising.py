@@ -20,7 +20,7 @@ from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
 
-#: A gap up to this, plus the rounding of the position, counts as closed.
+#: A relative gap up to this counts as closed, besides what the position is rounded by.
 CLOSED = 1e-9
 #: Seconds that a bound from prices takes for each membership; up to how many it takes them at once, and up to which
 #: share of the time that is left at all; and the most memberships, which take some 1 GB.
@@ -134,8 +134,8 @@ def closed_as_reported(model: Model, position: int, value: float, bound: int) ->
         The answer's objective at the position by the exact formula.
     bound : int
     """
-    gap = (value - model.real(position, bound)) / max(1.0, abs(value))
-    return gap <= CLOSED + model.tuple_positions[position].epsilon
+    open_ = value - model.real(position, bound)
+    return bool(open_ <= CLOSED * max(1.0, abs(value)) + model.tuple_positions[position].epsilon)
 
 
 __all__ = ["CLOSED", "bounding", "closed_as_reported", "lower_bounds"]

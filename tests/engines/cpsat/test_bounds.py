@@ -169,6 +169,17 @@ def test_closed_is_what_reports_cannot_tell_from_proven() -> None:
     assert not closed_as_reported(model, 0, bound + 0.1, integer)
 
 
+def test_rounding_does_not_grow_with_values() -> None:
+    model = crowded(24, 4)
+    epsilon = model.tuple_positions[0].epsilon
+    assert epsilon > 0
+    integer = int(1000 / float(model.tuple_positions[0].objective.unit))
+    bound = model.real(0, integer)
+    slack = 1000 * CLOSED + epsilon
+    assert closed_as_reported(model, 0, bound + 0.9 * slack, integer)
+    assert not closed_as_reported(model, 0, bound + 1.1 * slack, integer)
+
+
 def test_closed_is_relative_where_values_are_large() -> None:
     model = attracted(24, 4)  # its objective is exact: units of one
     assert model.tuple_positions[0].epsilon == 0
