@@ -165,7 +165,7 @@ class Formulas:
         unit, error = self._unit_of(given, offset, limit, others)
         if unit is None and function is Function.IDENTITY and groups * items == 1:
             return self._scalar(given, offset)
-        if unit is None and all(coef.grid.size == 1 for _, coef in given):
+        if unit is None and limit >= EXACT_LIMIT and all(coef.grid.size == 1 for _, coef in given):
             unit, error = self._unit_of_large(given, offset)
         if unit is None:  # coarser inputs, so that coefficients and constant, which cannot be exact, keep enough digits
             room = limit >> (COEFFICIENT_BITS + max(1, len(given)).bit_length())
