@@ -70,6 +70,8 @@ class Combining(Formulas):
             if factor.largest() * source.unit * most / unit > EXACT_LIMIT:
                 unit = Fraction(2) ** math.ceil(log2(size) - math.log2(EXACT_LIMIT) + 1)
                 error += unit * most / 2
+        if not most:  # of nothing but zeros it makes no difference, but a coefficient has to fit
+            unit = factor.largest() * source.unit or unit
         integers = factor.scaled(source.unit).in_units(unit, "nearest")
         low, high = scaled_range(source, integers)
         together = int(integers.largest_magnitude()) * most

@@ -37,8 +37,8 @@ def worlds(draw: st.DrawFn, objects: int = 5, containers: int = 3) -> Problem:
 
 
 @cache
-def world(tasks: int, hosts: int) -> st.SearchStrategy[Problem]:
-    """So many tasks on so many hosts.
+def world(tasks: int, hosts: int, times: int = 1) -> st.SearchStrategy[Problem]:
+    """So many tasks on so many hosts; amounts so many times as large, and odd.
 
     Some unplaced, racks that may miss a host, jobs that may overlap, squads within teams, a dynamic dimension.
     """
@@ -46,6 +46,9 @@ def world(tasks: int, hosts: int) -> st.SearchStrategy[Problem]:
 
     def one_each(count: int, values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
         return st.lists(values, min_size=count, max_size=count)
+
+    def large(values: st.SearchStrategy[float]) -> st.SearchStrategy[float]:
+        return values if times == 1 else values.map(lambda value: int(value * times) + 1 if value else 0)
 
     def build(drawn: Any) -> Problem:
         places, cpu, mem, first, second, in_r0, elsewhere, offers, rack_offers, rack_of, jobs, squad_of = drawn
@@ -78,10 +81,10 @@ def world(tasks: int, hosts: int) -> st.SearchStrategy[Problem]:
 
     return st.tuples(
         one_each(tasks, st.integers(-1, 3 * hosts - 1)),
-        *(one_each(tasks, AMOUNTS) for _ in range(5)),
+        *(one_each(tasks, large(AMOUNTS)) for _ in range(5)),
         st.sampled_from([0, 1, 2, 0.5]),
-        one_each(2 * hosts, OFFERS),
-        one_each(4, OFFERS),
+        one_each(2 * hosts, large(OFFERS)),
+        one_each(4, large(OFFERS)),
         one_each(hosts, st.sampled_from(["r0", "r1", None])),
         one_each(2 * tasks, st.booleans()),
         one_each(tasks, st.sampled_from(["x0", "x1", "y0", None])),
@@ -110,10 +113,10 @@ def models(draw: st.DrawFn, objects: int = 5, containers: int = 3) -> Model:
 
 
 @st.composite
-def models_with(draw: st.DrawFn, key: str) -> Model:
+def models_with(draw: st.DrawFn, key: str, times: int = 1) -> Model:
     """A compiled random problem with one spec, as goal, constraint or both, and a goal that pulls tasks anywhere."""
     tasks, hosts = draw(TINY)
-    problem = draw(world(tasks, hosts))
+    problem = draw(world(tasks, hosts, times))
     spec = registry.get(key)
     kinds = [kind for kind, fits in (("goal", spec.is_goal()), ("constraint", spec.is_constraint())) if fits]
     if len(kinds) == 2:

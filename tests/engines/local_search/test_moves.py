@@ -69,6 +69,13 @@ def test_every_spec(key: str, data: st.DataObject) -> None:
     walk(data.draw(models_with(key)), data.draw(st.integers(0, 2**20)))
 
 
+@pytest.mark.parametrize("key", sorted(BUILT_IN))
+@settings(max_examples=4)
+@given(data=st.data())
+def test_every_spec_with_petabytes_in_bytes(key: str, data: st.DataObject) -> None:
+    walk(data.draw(models_with(key, 2**51)), data.draw(st.integers(0, 2**20)), 12)
+
+
 @settings(max_examples=60)
 @given(models(), st.integers(0, 2**20))
 def test_any_mixture(model: Model, seed: int) -> None:
