@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 from functools import partial
-from itertools import count
 
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
@@ -18,7 +17,7 @@ from rebalancer.engines.local_search.kernels.trail import M_BEST
 from rebalancer.engines.local_search.repair import repair
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.engines.local_search.walking import apart, levelled, relaxed, speed_when_relaxed, walk
-from rebalancer.engines.local_search.walks import BETWEEN, HOMEWARD, HOT, MIXES, TRADED, Trades, Walks
+from rebalancer.engines.local_search.walks import BETWEEN, HOT, MIXES, TRADED, Trades, Walks
 from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
@@ -104,15 +103,13 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
     trades = Trades(BETWEEN if near else 1.0)
     if crowded and not walks.relaxing:
         _race(searcher, position, budget, _DRIED)
-    for turn in count():
-        if budget.over or searcher.enough(position):
-            break
+    while not (budget.over or searcher.enough(position)):
         searcher.join()
         began = budget.seconds
         walks.notice(searcher.goals().differ)
         kind = walks.next(min(1.0, budget.remaining / whole), trades.ratio)
         part = budget.part(kind.share * whole)
-        mix = HOMEWARD if kind.relaxed and not (turn or near) else MIXES[turn % len(MIXES)]
+        mix = walks.mix(kind)
         afresh = kind.afresh and not position
         core = searcher.core(budget) if kind.levelled and walks.settles(kind) else None
         width = core.next() if core is not None else 0

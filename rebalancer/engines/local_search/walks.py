@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 #: Shares of exchanges, returns home and ejections that walks take in turn.
 MIXES = ((0.3, 0.3, 0.3), (0.1, 0.2, 0.6), (0.2, 0.5, 0.2))
 #: Those of a first walk that is relaxed, far from the bound: of where hot moves scatter objects from, much is good.
-HOMEWARD = (0.15, 0.6, 0.2)
+_HOMEWARD = (0.15, 0.6, 0.2)
 #: Short walks try one heat each, two longer ones the best of these and a hotter one; the winner takes the rest.
 _HEATS, _HOTTER = (0.001, 0.01, 0.1, 3.0), 4.0
 _SHORT, _LONGER = 0.025, 0.08
@@ -162,6 +162,11 @@ class Walks:
             return Walk(self._first * _HOTTER, _LONGER)
         return Walk(best, left)
 
+    def mix(self, walk: Walk) -> tuple[float, float, float]:
+        """Return which shares of exchanges, returns home and ejections the walk has that was asked for last."""
+        turn = self.number - 1
+        return _HOMEWARD if walk.relaxed and not (turn or self.near) else MIXES[turn % len(MIXES)]
+
     def _relaxed(self, number: int, left: float) -> Walk:
         """Return the next walk where limits are relaxed."""
         share = max(_AGAIN, _SURE / self.steps) if self.near else 1.0
@@ -215,4 +220,4 @@ def _thorough(steps: float, share: float, afresh: bool) -> Walk:
     return replace(_THOROUGH, multiple=multiple, share=share, afresh=afresh and steps >= _PLENTY)
 
 
-__all__ = ["BETWEEN", "HOMEWARD", "HOT", "MIXES", "TRADED", "Trades", "Walk", "Walks"]
+__all__ = ["BETWEEN", "HOT", "MIXES", "TRADED", "Trades", "Walk", "Walks"]

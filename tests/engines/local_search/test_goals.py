@@ -137,6 +137,17 @@ def test_goals_that_need_no_rounding_can_be_levelled_too() -> None:
     assert goals.differ
 
 
+@pytest.mark.parametrize("near", [False, True])
+def test_the_first_relaxed_walk_goes_home_more_often_far_from_the_bound(near: bool) -> None:
+    walks = Walks(crowded=True, uneven=False, steps=10_000, near=near)
+    first = walks.next()
+    assert first.relaxed
+    homes = [walks.mix(first)[1]] + [walks.mix(walks.next())[1] for _ in range(3)]
+    usual = [mix[1] for mix in MIXES]
+    assert homes[1:] == [usual[1], usual[2], usual[0]]
+    assert homes[0] == usual[0] if near else homes[0] > max(usual)
+
+
 def test_goals_are_levelled_once_the_steep_ones_are_nearly_gone() -> None:
     walks = Walks(crowded=False, uneven=False, steps=10_000)
     assert not walks.next().levelled
