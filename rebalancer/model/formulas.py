@@ -16,6 +16,7 @@ from rebalancer.model.units import (
     EXACT_LIMIT,
     LARGE_LIMIT,
     LARGEST_SCALED_LIMIT,
+    RATIO_LIMIT,
     ROUNDED_LIMIT,
     SCALAR_LIMIT,
     SCALED_LIMIT,
@@ -190,8 +191,8 @@ class Formulas:
             coarse = 2 ** math.ceil(math.log2(x.largest / SCALAR_LIMIT))
             x = self._map(Function.RAISE, [(x, 1)], 0, EXACT_LIMIT, Param.constant(coarse * x.unit))
         ratio = x.unit / unit
-        up, down = nearest_ratio(ratio, max(1, math.floor(2**58 / max(1, x.largest))))
-        y = self._map(Function.RAISE, [(x, up)], 0, 2**61, Param.constant(down * x.unit))
+        up, down = nearest_ratio(ratio, max(1, math.floor(RATIO_LIMIT / max(1, x.largest))))
+        y = self._map(Function.RAISE, [(x, up)], 0, LARGE_LIMIT, Param.constant(down * x.unit))
         error = x.error + unit + abs(ratio - Fraction(up, down)) * x.largest * unit
         terms = (Term(y, Grid.constant(1, 1, 1), Param.constant(Fraction(1, up))),)
         none = Param.constant(0)
@@ -212,9 +213,9 @@ class Formulas:
         for cells, coef in given:
             factor = coef.unit * int(coef.grid.table[0, 0])
             ratio = abs(factor) * cells.unit / unit
-            room = max(1, math.floor(2**58 / max(1, cells.largest)))
+            room = max(1, math.floor(RATIO_LIMIT / max(1, cells.largest)))
             up, down = nearest_ratio(ratio, room)
-            y = self._map(Function.ROUND, [(cells, up)], 0, 2**61, Param.constant(down * cells.unit))
+            y = self._map(Function.ROUND, [(cells, up)], 0, LARGE_LIMIT, Param.constant(down * cells.unit))
             error += error_of(cells, coef) + unit / 2 + abs(ratio - Fraction(up, down)) * cells.largest * unit
             terms.append(Term(y, Grid.constant(1, 1, 1 if factor > 0 else -1), Param.constant(factor / up)))
         const = offset.in_units(unit, "up")

@@ -16,6 +16,8 @@ from rebalancer.model.param import Param
 EXACT_LIMIT = 2**52
 #: … or below this where amounts by themselves are larger: what is counted in bytes has to hold to the byte.
 LARGE_LIMIT = 2**62
+#: … of which a cell that is brought to another unit, times the numerator of the ratio of both, takes this at most.
+RATIO_LIMIT = 2**58
 #: They are scaled to about this where a constant has to be rounded.
 ROUNDED_LIMIT = 2**40
 #: Where coefficients have to be rounded, they keep at least this many bits.

@@ -15,8 +15,9 @@ from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.jit import ready
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.kernels.ranks import WIDTH
-from rebalancer.engines.local_search.lanes import assign_lanes
+from rebalancer.engines.local_search.lanes import assign_lanes, plain_lanes
 from rebalancer.engines.local_search.members import Members
+from rebalancer.engines.local_search.memberships import lay_out
 from rebalancer.engines.local_search.records import Pool, Records, packed
 from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Map, Model, Product, Ratio, Reduce
 from rebalancer.model.grid import apply, stack
@@ -79,8 +80,8 @@ class Flattener:
         self._uses = self._list_uses()
         self._lanes, self._plain = assign_lanes(self.forms, self._columns)
         self._hash_rows = self._size_hash_rows()
-        self._memberships()
-        self._alike = partners_of(self._lane_weight[:-1, 0])
+        self._memberships = lay_out(self.forms, self._columns, self._lanes)
+        self._alike = partners_of(self._memberships.lane_weights[:-1, 0])
         self._list_heads()
         self.teams = self._list_teams()
         self.fixed = self._fixed()
@@ -268,60 +269,6 @@ class Flattener:
                 sizes.append(np.minimum(length, column.items))
         return np.concatenate([[0], np.cumsum(np.concatenate(sizes))]) if sizes else np.zeros(1, np.int64)
 
-    def _memberships(self) -> None:
-        """Put the memberships of each object together, each in the turn in which a move asks for it."""
-        objects = len(self.model.problem.objects)
-        tallies = [column for column in self.forms.columns if column.members is not None]
-        # lanes come first, as scans pass over them, and of these plain ones, as moves do
-        rows = self._columns
-        tallies.sort(
-            key=lambda c: (
-                rows[c.index, at.C_LANE] < 0,
-                not rows[c.index, at.C_PLAIN],
-                _turn(c),
-                rows[c.index, at.C_HASH] >= 0,
-                c.groups,
-                c.index,
-            )
-        )
-        total = np.zeros(objects, np.int64)
-        for rank, column in enumerate(tallies):
-            self._columns[column.index, at.C_RANK] = rank
-            assert column.members is not None
-            total += np.bincount(column.members.member, minlength=objects)
-        self._object_rows = np.concatenate([[0], np.cumsum(total)])
-        count = int(self._object_rows[-1])
-        self._rows, self._weights = np.zeros((count, 4), np.int32), np.zeros(count, np.int64)
-        self._lane_weight = np.zeros((objects + 1, 2, self._lanes))
-        self._loose_rows = self._scan_rows = filled = self._object_rows[:-1].copy()
-        item, weight, used = [], [], 0
-        for column in tallies:
-            members = column.members
-            assert members is not None
-            order = np.argsort(members.member, kind="stable")
-            member = members.member[order]
-            slot = filled[member] + np.arange(len(member)) - np.searchsorted(member, member)
-            filled = filled + np.bincount(member, minlength=objects)
-            lane = slice(*self._columns[column.index, [at.C_LANE, at.C_LANE_END]])
-            if lane.start >= 0:
-                self._scan_rows = filled
-                if self._columns[column.index, at.C_PLAIN]:
-                    self._loose_rows = filled
-                self._lane_weight[member, :, lane] = members.default[order][:, None, None]
-                self._lane_weight[members.member[members.row], 1, lane] = members.weight[:, None]
-            self._rows[slot, at.R_COLUMN] = column.index * at.C_WIDTH
-            self._rows[slot, at.R_GROUP] = members.group[order]
-            self._weights[slot] = members.default[order]
-            if len(members.row):
-                first = np.searchsorted(members.row, np.arange(len(member) + 1))
-                self._rows[slot, at.R_EXCEPT] = used + first[:-1][order]
-                self._rows[slot, at.R_EXCEPTS] = np.diff(first)[order]
-                used += len(members.row)
-                item.append(members.item)
-                weight.append(members.weight)
-        self._except_item = np.concatenate(item).astype(np.int32) if item else np.zeros(0, np.int32)
-        self._except_weight = np.concatenate(weight) if weight else np.zeros(0, np.int64)
-
     def _list_heads(self) -> None:
         """Find the single cells that objectives add up: the goals, and what is lost where one is rounded."""
         head, weight = [], []
@@ -407,36 +354,18 @@ class Flattener:
             "words": self._words.array(),
             "spread": self._spread.array(),
             "spots": self._spots.array(),
-            "object_rows": self._object_rows * at.R_WIDTH,
-            "rows": self._rows.ravel(),
-            "weights": self._weights,
-            "except_item": self._except_item,
-            "except_weight": self._except_weight,
             "singles": singles * at.C_WIDTH,
             "objectives": np.array([column.index * at.C_WIDTH for column in self.forms.objectives], np.int64),
             "head": self._head.ravel(),
             "head_weight": self._head_weight,
             "hash_rows": self._hash_rows.astype(np.int64),
-            "scan_rows": self._scan_rows * at.R_WIDTH,
-            "loose_rows": self._loose_rows * at.R_WIDTH,
-            "plain": self._plain_lanes().ravel(),
-            "lane_weight": self._lane_weight.ravel(),
+            "plain": plain_lanes(columns, self._pieces, self._plain).ravel(),
             "alike": self._alike.ravel(),
             "home": home,
             "native": native,
             "first_native": np.searchsorted(home[native], np.arange(self.containers + 2)).astype(np.int64),
+            **self._memberships.arrays(),
         }
-
-    def _plain_lanes(self) -> IntArray:
-        """Return the tally of each plain lane, where its values begin, and the single cell that it adds into."""
-        found = np.zeros((at.Y_WIDTH, self._plain), np.int64)
-        for index, row in enumerate(self._columns):
-            for lane in range(row[at.C_LANE], min(row[at.C_LANE_END], self._plain)):
-                piece = row[at.C_PIECE] // at.P_WIDTH + lane - row[at.C_LANE]
-                adds = piece < row[at.C_PIECE_END] // at.P_WIDTH
-                tally = index * at.C_WIDTH
-                found[:, lane] = tally, row[at.C_VALUES], self._pieces[piece][at.P_TARGET] if adds else tally
-        return found
 
     def at(self, assignment: NDArray[np.int32]) -> Flat:
         """Return the arrays of one searcher, standing at an assignment."""
@@ -508,8 +437,3 @@ def _least(column: Column, known: dict[int, int]) -> int:
         assert isinstance(column.start, Map)
         return inside_bound(column.start, known)
     return known[column.start.index]
-
-
-def _turn(column: Column) -> int:
-    """Return when to look at a tally: first what may forbid a move cheaply, then costs, then bounds of many groups."""
-    return 1 if column.pieces else 0 if column.groups == 1 else 2

@@ -1,4 +1,4 @@
-"""Which tallies have lanes: see `kernels.lanes`."""
+"""Which tallies have lanes, and what there is to know of plain ones: see `kernels.lanes`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from rebalancer.engines.local_search.forms import Forms
 from rebalancer.engines.local_search.kernels.layout import (
     C_LANE,
     C_LANE_END,
+    C_PIECE,
+    C_PIECE_END,
     C_PLAIN,
     C_RISING,
     C_USE,
     C_USE_END,
     C_VALUES,
+    C_WIDTH,
+    P_TARGET,
+    P_WIDTH,
+    Y_WIDTH,
 )
 from rebalancer.engines.local_search.members import Members
 from rebalancer.model import Function
@@ -61,6 +67,31 @@ def assign_lanes(forms: Forms, rows: IntArray) -> tuple[int, int]:
     last = np.cumsum([0, *(max(1, len(forms.columns[index].pieces)) for index in found[0] + found[1])])
     rows[found[0] + found[1], C_LANE], rows[found[0] + found[1], C_LANE_END] = last[:-1], last[1:]
     return lanes, int(last[len(found[0])])
+
+
+def plain_lanes(rows: IntArray, pieces: list[list[int]], count: int) -> IntArray:
+    """Return the tally of each plain lane, where its values begin, and the single cell that it adds into.
+
+    Parameters
+    ----------
+    rows : int64 array (columns, C_WIDTH)
+    pieces : list of list of int
+        The rows of all pieces.
+    count : int
+        How many lanes are plain.
+
+    Returns
+    -------
+    int64 array (Y_WIDTH, count)
+    """
+    found = np.zeros((Y_WIDTH, count), np.int64)
+    for index, row in enumerate(rows):
+        for lane in range(row[C_LANE], min(row[C_LANE_END], count)):
+            piece = row[C_PIECE] // P_WIDTH + lane - row[C_LANE]
+            adds = piece < row[C_PIECE_END] // P_WIDTH
+            tally = index * C_WIDTH
+            found[:, lane] = tally, row[C_VALUES], pieces[piece][P_TARGET] if adds else tally
+    return found
 
 
 def _fits(column: Column, home: NDArray[np.int32], containers: int) -> bool:
@@ -120,4 +151,4 @@ def _plain(piece: Piece) -> bool:
     return len(stages) < 2 and hinge
 
 
-__all__ = ["assign_lanes"]
+__all__ = ["assign_lanes", "plain_lanes"]
