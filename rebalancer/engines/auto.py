@@ -44,11 +44,9 @@ _IDLE, _WALKS = 0.35, 2
 #: long walk starts from matters. And up to so many the end is this share: above it local search itself has far to go.
 _SOUNDED, _SOUNDING, _OPEN = 5_000_000, 0.14, 0.05
 _POLISHED, _POLISHING = 50_000_000, 0.08
-#: Seconds that must be left for local search where its kernels have yet to be compiled: half of them, and more
-#: on a slow machine, where later runs have what was compiled by then.
-_COMPILING = 25.0
-#: Seconds that are enough to go on compiling beside others, who do not wait for it: what is compiled is kept.
-_COMPILING_BESIDE = 5.0
+#: Seconds that must be left for local search where its kernels have yet to be compiled. That takes longer, beside
+#: others, who do not wait for it; what is compiled by the end is kept for later runs.
+_COMPILING = 5.0
 
 
 class AutoEngine:
@@ -97,12 +95,12 @@ class AutoEngine:
                 return cpsat.conclude(incumbent, search)
             return cpsat.conclude(incumbent)
         if not incumbent.budget.stop.is_set():  # or whoever waits for the answer waits for searchers to begin
-            together(searchers(incumbent.budget, request.workers), incumbent, incumbent.budget, request)
+            together(searchers(incumbent.budget), incumbent, incumbent.budget, request)
         return finish(incumbent, self.name)
 
     def _without(self, failure: Exception, incumbent: Incumbent, request: Request) -> Answer:
         """Go on from the best answer where an engine failed, with the first searcher that does not fail as well."""
-        for searcher in searchers(incumbent.budget, request.workers):
+        for searcher in searchers(incumbent.budget):
             _log.error("an engine failed, another one goes on: %s: %s", type(failure).__name__, failure)
             _log.debug("where it failed", exc_info=failure)
             try:
@@ -122,7 +120,7 @@ def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> boo
 
     While local search is being compiled nobody knows.
     """
-    team, budget = searchers(incumbent.budget, request.workers), incumbent.budget
+    team, budget = searchers(incumbent.budget), incumbent.budget
     several = request.workers > 1 and not request.deterministic and len(team) > 1
     if not several or incumbent.found is None or budget.remaining == float("inf"):
         return False
@@ -147,7 +145,7 @@ def _for_local_search(incumbent: Incumbent, request: Request, pairs: int) -> boo
 
 def _load(budget: Budget) -> None:
     """Load what is compiled, in a process that has not: it takes longer than the searchers' first moment."""
-    if budget.remaining >= _COMPILING_BESIDE and is_warm():
+    if budget.remaining >= _COMPILING and is_warm():
         import_module("rebalancer.engines.local_search.warm").load()
 
 
@@ -175,17 +173,16 @@ def _idle(incumbent: Incumbent, seconds: float, *, within: bool = True) -> Calla
 
 def _alike(budget: Budget, request: Request) -> tuple[Searcher, ...]:
     """Return the best searcher for each worker; all of them where that is not compiled, or runs have to be the same."""
-    team = searchers(budget, request.workers)
+    team = searchers(budget)
     return team if len(team) < 2 or request.deterministic else team[:1] * request.workers
 
 
-def searchers(budget: Budget, workers: int = 1) -> tuple[Searcher, ...]:
+def searchers(budget: Budget) -> tuple[Searcher, ...]:
     """Return what improves an incumbent, best first: without local search where there is no time to compile it.
 
     Where runs have to be the same, what an earlier one left on disk must not matter, nor does the clock: then it waits.
     """
-    needed = _COMPILING if workers < 2 else _COMPILING_BESIDE
-    ready = budget.deterministic or budget.remaining >= needed or is_warm()
+    ready = budget.deterministic or budget.remaining >= _COMPILING or is_warm()
     if not ready:
         _log.info("local search is left out, as it is not compiled yet; `rebalance doctor --warm` does that once")
     found = []

@@ -33,9 +33,10 @@ _GRACE, _LATE = 0.2, 2.0
 def together(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, request: Request) -> None:
     """Let searchers improve an incumbent until a budget is over or nothing is left to improve.
 
-    Side by side where there are workers for it; in turns where there are none, or where every run has to be the same.
+    Side by side where there are workers for it, or somebody may have to be compiled first, for which nobody waits; in
+    turns otherwise, and where every run has to be the same.
     """
-    if request.deterministic or request.workers < 2 or len(team) < 2:
+    if request.deterministic or (is_warm() and (request.workers < 2 or len(team) < 2)):
         _in_turns(team, incumbent, budget, request)
     else:
         side_by_side(team, incumbent, budget, request)

@@ -76,6 +76,7 @@ def names(budget: Budget) -> list[str]:
     ("limit", "warm", "expected"),
     [
         (3.0, False, ["neighbourhood"]),
+        (6.0, False, ["local_search", "neighbourhood"]),
         (3.0, True, ["local_search", "neighbourhood"]),
         (300.0, False, ["local_search", "neighbourhood"]),
         (None, False, ["local_search", "neighbourhood"]),
@@ -208,7 +209,10 @@ def test_leaving_out_local_search_loads_no_compiler(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_searcher_that_cannot_hold_the_model_is_left_out(workers: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_searcher_that_cannot_hold_the_model_is_left_out(
+    workers: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "is_warm", lambda: True)
     model = crowded(24, 4)
     request = Request(time_limit=60, workers=workers)
     incumbent = Incumbent.of(model, request)
@@ -252,6 +256,42 @@ def test_the_end_does_not_wait_for_a_searcher_that_is_busy(stopped: bool, monkey
     together.together((builds, searches), incumbent, budget, request)
     assert not done.is_set()
     done.set()
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_one_worker_does_not_wait_for_a_compiler_either(others: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together, "is_warm", lambda: False)
+    incumbent = Incumbent.of(crowded(24, 4), Request(time_limit=60, workers=1))
+    compiling, compiled, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def compiles(model: Model, shared: Incumbent, budget: Budget, request: Request) -> None:
+        compiling.set()
+        if not others:
+            budget.reach()
+        compiled.wait(60)
+        ended.set()
+
+    def searches(model: Model, shared: Incumbent, budget: Budget, request: Request) -> None:
+        compiling.wait(60)
+        budget.reach()
+
+    together.together((compiles, searches)[: 1 + others], incumbent, incumbent.budget, Request(workers=1))
+    assert not ended.is_set()
+    compiled.set()
+
+
+def test_runs_that_have_to_be_the_same_wait_for_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together, "is_warm", lambda: False)
+    request = Request(time_limit=60, workers=2, deterministic=True)
+    incumbent = Incumbent.of(crowded(24, 4), request)
+    threads: list[threading.Thread] = []
+
+    def notes(model: Model, shared: Incumbent, budget: Budget, request: Request) -> None:
+        threads.append(threading.current_thread())
+        incumbent.budget.reach()
+
+    together.together((notes, notes), incumbent, incumbent.budget, request)
+    assert threads == [threading.current_thread()]
 
 
 #: As it is; in other tests an engine that fails fails the test (`tests/conftest.py`).

@@ -9,7 +9,7 @@ from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.forms import TooLargeForMoves
 from rebalancer.engines.local_search.search import improve
-from rebalancer.engines.together import side_by_side
+from rebalancer.engines.together import together
 from rebalancer.model import Model
 from rebalancer.problem.errors import Fault, InputError
 
@@ -40,7 +40,5 @@ class LocalSearchEngine:
             except TooLargeForMoves as error:
                 message = f"local search would need a table of {error}, which is too large; choose 'neighbourhood'"
                 raise InputError([Fault("too-large", message, ("engine",), self.name, "neighbourhood")]) from error
-            if request.workers > 1 and not request.deterministic:
-                side_by_side((improve,) * request.workers, incumbent, incumbent.budget, request)
-            else:
-                improve(model, incumbent, incumbent.budget, request)
+            team = (improve,) * (1 if request.deterministic else request.workers)
+            together(team, incumbent, incumbent.budget, request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.jit import inner
 from rebalancer.engines.local_search.kernels.layout import (
     C_CLASS,
     C_CONDITION,
@@ -49,7 +49,7 @@ from rebalancer.engines.local_search.kernels.layout import (
 )
 
 
-@kernel
+@inner
 def record(f: Any, k: int, g: int, s: int) -> int:
     """Return where the record of a cell begins."""
     col = f.columns
@@ -67,7 +67,7 @@ def record(f: Any, k: int, g: int, s: int) -> int:
     return int(at)
 
 
-@kernel
+@inner
 def slot_of(f: Any, k: int, g: int, s: int) -> int:
     """Return the slot of a cell in its hash row: its own, or the free one where it would be."""
     h = f.columns[k + C_HASH] + g
@@ -80,7 +80,7 @@ def slot_of(f: Any, k: int, g: int, s: int) -> int:
     return int(start + at)
 
 
-@kernel
+@inner
 def value(f: Any, k: int, g: int, s: int) -> int:
     """Return the value of a cell."""
     base = f.columns[k + C_VALUES]
@@ -90,7 +90,7 @@ def value(f: Any, k: int, g: int, s: int) -> int:
     return int(f.hash_value[slot])
 
 
-@kernel
+@inner
 def increase(f: Any, k: int, g: int, s: int, delta: int) -> int:
     """Add to a cell; return its value before."""
     base = f.columns[k + C_VALUES]
@@ -122,7 +122,7 @@ def increase(f: Any, k: int, g: int, s: int, delta: int) -> int:
     return int(old)
 
 
-@kernel
+@inner
 def weight(f: Any, r: int, k: int, c: int) -> int:
     """Return what a membership weighs if its object is in a container."""
     n = f.rows[r + R_EXCEPTS]
@@ -146,7 +146,7 @@ def weight(f: Any, r: int, k: int, c: int) -> int:
     return int(f.weights[r // R_WIDTH])
 
 
-@kernel
+@inner
 def weights_at(f: Any, o: int, s: int) -> int:
     """Return where the weights of an object in lanes begin that count in a container."""
     row = 2 * o
@@ -155,7 +155,7 @@ def weights_at(f: Any, o: int, s: int) -> int:
     return int(row * f.sizes[Z_LANES])
 
 
-@kernel
+@inner
 def beyond(f: Any, k: int, rec: int, v: int) -> int:
     """Return how far a value is beyond the bounds of its cell."""
     high, low = f.columns[k + C_HIGH], f.columns[k + C_LOW]
@@ -166,14 +166,14 @@ def beyond(f: Any, k: int, rec: int, v: int) -> int:
     return 0
 
 
-@kernel
+@inner
 def word(f: Any, rec: int, at: int) -> int:
     """Return a number of a stage, given where it says in which word of a record that is."""
     w = f.stages[at]
     return int(f.words[rec + w]) if w >= 0 else int(f.stages[at + 1])
 
 
-@kernel
+@inner
 def staged(f: Any, p: int, rec: int, x: int) -> int:
     """Return what a piece makes of a value."""
     y = x
@@ -203,14 +203,14 @@ def staged(f: Any, p: int, rec: int, x: int) -> int:
     return int(y)
 
 
-@kernel
+@inner
 def coefficient(f: Any, p: int, rec: int) -> int:
     """Return the coefficient of a piece that does not spread."""
     w = f.pieces[p + P_COEF_WORD]
     return int(f.words[rec + w]) if w >= 0 else int(f.pieces[p + P_COEF])
 
 
-@kernel
+@inner
 def target_cell(f: Any, p: int, rec: int, g: int, s: int) -> int:
     """Return the cell of its target to which a piece contributes, -1 for none; where its fan stands, if it has one.
 
@@ -232,7 +232,7 @@ def target_cell(f: Any, p: int, rec: int, g: int, s: int) -> int:
     return int(tg * f.columns[f.pieces[p + P_TARGET] + C_ITEMS] + ts)
 
 
-@kernel
+@inner
 def push(f: Any, n: int, k: int, g: int, s: int, delta: int) -> int:
     """Note a change that has yet to be made; return where the next one goes."""
     f.stack[n], f.stack[n + 1], f.stack[n + 2], f.stack[n + 3] = k, g, s, delta

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Z_CONTAINERS, Z_OBJECTS
 from rebalancer.engines.local_search.kernels.propagate import flush
@@ -36,7 +36,7 @@ _OUT, _SHARE = 24, 60
 _ROUNDS = 4
 
 
-@kernel
+@inner
 def some_object(f: Any, t: Any, c: int) -> int:
     """Return a random object of a container, -1 if there is none; of those near the front where there are very many."""
     n = min(f.load[c], 64)
@@ -48,7 +48,7 @@ def some_object(f: Any, t: Any, c: int) -> int:
     return int(q)
 
 
-@kernel
+@inner
 def chase(f: Any, t: Any, o: int, b: int, allowed: float) -> bool:
     """Put an object into a container, push another one out of there, and so on, until it all costs at most ``allowed``.
 
@@ -189,7 +189,7 @@ def vacate(
     return last
 
 
-@kernel
+@inner
 def _elsewhere(f: Any, t: Any, o: int, among: Any, width: int) -> int:
     """Return the cheapest container that is none of some and takes an object; -1 where none is found."""
     best = -1
@@ -233,7 +233,7 @@ def rebuild(f: Any, t: Any, order: Any, first: int, last: int, width: int, least
     return last
 
 
-@kernel
+@inner
 def _take_out(f: Any, t: Any, c: int, n: int) -> int:
     """Take some objects out of a container and queue them from the ``n``-th place on; return how many are queued."""
     share = min(_SHARE, 1 + 100 * _OUT // max(1, f.load[c]))
@@ -248,7 +248,7 @@ def _take_out(f: Any, t: Any, c: int, n: int) -> int:
     return n
 
 
-@kernel
+@inner
 def _place(f: Any, t: Any, n: int, width: int) -> bool:
     """Place the first ``n`` objects of the queue, whoever has most to lose first; return whether all found a place."""
     for i in range(n):
@@ -272,7 +272,7 @@ def _place(f: Any, t: Any, n: int, width: int) -> bool:
     return True
 
 
-@kernel
+@inner
 def _weigh(f: Any, t: Any, i: int, width: int) -> None:
     """Note the best place of an object in the queue, what it costs, the next best one, and how much dearer that is."""
     o = t.queue[i]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.layout import Z_CONTAINERS, Z_OBJECTS
 from rebalancer.engines.local_search.kernels.trail import T_LENGTH, go, judged
 
@@ -45,7 +45,7 @@ def parts(f: Any, place: Any, part: Any, root: Any) -> int:
     return differ
 
 
-@kernel
+@inner
 def _root(root: Any, s: int) -> int:
     while root[s] != s:
         root[s] = root[root[s]]

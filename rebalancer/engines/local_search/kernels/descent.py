@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, lanes_cost, lanes_fill, lanes_forbid
 from rebalancer.engines.local_search.kernels.layout import UNKNOWN, Z_CONTAINERS, Z_LANES, Z_OBJECTS
 from rebalancer.engines.local_search.kernels.scan import block, leaving, pair, rotate
@@ -72,7 +72,7 @@ def gains(f: Any, t: Any, wanted: Any, out: Any) -> None:
             out[o] = min(t.hope[o], -leaving(f, o))
 
 
-@kernel
+@inner
 def _send_away(f: Any, t: Any, n: int, width: int, least: float) -> None:
     """Move those of the first ``n`` objects in the queue that gain by it, best first."""
     moves = 0
@@ -107,14 +107,14 @@ def _send_away(f: Any, t: Any, n: int, width: int, least: float) -> None:
         t.gain[best] = t.gain[n]
 
 
-@kernel
+@inner
 def _draw_targets(t: Any, n: int) -> None:
     """Draw ``n`` containers, all but the first."""
     for j in range(1, n):
         t.to[j] = draw(t, t.numbers[T_REACH])
 
 
-@kernel
+@inner
 def _look_properly(f: Any, t: Any, i: int, width: int, least: float) -> None:
     """Look around for an object in the queue, in classes among the best of many containers."""
     n = width
@@ -127,7 +127,7 @@ def _look_properly(f: Any, t: Any, i: int, width: int, least: float) -> None:
     _look_around(f, t, i, n, least)
 
 
-@kernel
+@inner
 def _shortlist(f: Any, t: Any, o: int, n: int, most: int) -> int:
     """Keep of ``n`` containers the ``most`` that are best for an object by its lanes; return how many there are."""
     nobody, a, kept = f.sizes[Z_OBJECTS], f.place[o], 1
@@ -153,7 +153,7 @@ def _shortlist(f: Any, t: Any, o: int, n: int, most: int) -> int:
     return kept
 
 
-@kernel
+@inner
 def _look_around(f: Any, t: Any, i: int, n: int, least: float) -> bool:
     """Note which of ``n`` containers, one its home, is best for an object in the queue; return if any is allowed.
 

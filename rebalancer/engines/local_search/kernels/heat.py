@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.cell import beyond, record, staged
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import (
     C_GROUPS,
@@ -28,7 +28,7 @@ from rebalancer.engines.local_search.kernels.layout import (
 from rebalancer.engines.local_search.kernels.slopes import price, use_price
 
 
-@kernel
+@inner
 def _paid(f: Any, k: int, g: int, s: int, v: int) -> float:
     """Return what a tally's cell costs as it is."""
     rec = record(f, k, g, s) if f.columns[k + C_WORDS] else 0

@@ -23,6 +23,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 NOTHING, INT, FLOAT = types.none, types.int64, types.float64
 
 _HOW: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+#: What only kernels call needs nothing for Python to call it, and is kept with whatever calls it.
+_WITHIN: dict[str, Any] = _HOW | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _apart: dict[str, tuple[Callable[..., Any], Any]] = {}
 _ready: dict[str, Any] = {}
 _lock = Lock()
@@ -30,12 +32,17 @@ _lock = Lock()
 
 def kernel(function: _F) -> _F:
     """Compile a function when it is first called, or load what an earlier process compiled."""
-    return cast(_F, _kept(numba.njit, function))
+    return cast(_F, _general(_kept(numba.njit, function)))
+
+
+def inner(function: _F) -> _F:
+    """Compile a function that only kernels call, with them."""
+    return cast(_F, _general(numba.njit(**_WITHIN)(function)))
 
 
 def sums(function: _F) -> _F:
-    """Compile a function like `kernel`, whose sums may be added up in any order, several addends at once."""
-    return cast(_F, _kept(partial(numba.njit, fastmath={"reassoc", "contract", "nsz"}), function))
+    """Compile a function like `inner`, whose sums may be added up in any order, several addends at once."""
+    return cast(_F, _general(numba.njit(**_WITHIN, fastmath={"reassoc", "contract", "nsz"})(function)))
 
 
 def apart(result: Any, *arguments: Any) -> Callable[[_F], _F]:
@@ -57,7 +64,7 @@ def apart(result: Any, *arguments: Any) -> Callable[[_F], _F]:
 
 def names_apart() -> tuple[str, ...]:
     """Return the names of what is compiled apart, in order."""
-    from rebalancer.engines.local_search.kernels import scan  # noqa: F401 - it imports all that is called
+    from rebalancer.engines.local_search.kernels import trade  # noqa: F401 - it imports all that is called
 
     return tuple(function.__name__ for function, _ in _apart.values())
 
@@ -70,7 +77,7 @@ def ready(on_function: Callable[[str], None] | None = None) -> None:
     on_function : callable, optional
         Is told each of `names_apart` when it is ready.
     """
-    from rebalancer.engines.local_search.kernels import scan  # noqa: F401 - it imports all that is called
+    from rebalancer.engines.local_search.kernels import trade  # noqa: F401 - it imports all that is called
 
     with _lock:
         for symbol, (function, types_of_it) in _apart.items():
@@ -79,6 +86,22 @@ def ready(on_function: Callable[[str], None] | None = None) -> None:
                 binding.add_symbol(symbol, _ready[symbol].address)
             if on_function is not None:
                 on_function(function.__name__)
+
+
+def _general(dispatcher: Any) -> Any:
+    """Compile a function once for all integers: not again for numbers that a caller writes down, or narrower ones."""
+    template = dispatcher.get_call_template
+
+    def of_any(arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        return template(tuple(map(_widened, arguments)), {name: _widened(given) for name, given in named.items()})
+
+    dispatcher.get_call_template = of_any
+    return dispatcher
+
+
+def _widened(given: Any) -> Any:
+    general = types.unliteral(given)
+    return types.int64 if isinstance(general, types.Integer) and general.signed else general
 
 
 def _kept(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.cell import record, weights_at
-from rebalancer.engines.local_search.kernels.jit import kernel, sums
+from rebalancer.engines.local_search.kernels.jit import inner, kernel, sums
 from rebalancer.engines.local_search.kernels.layout import (
     C_HIGH,
     C_ITEMS,
@@ -126,7 +126,7 @@ def lanes_fill(f: Any, s: int, o: int) -> float:
     return (total * total / squares + _FULLER * total) / tallies if tallies else 0.0
 
 
-@kernel
+@inner
 def note_scarce(f: Any) -> None:
     """Note in which lanes what is free before the line bends, or ends, is little beside what is beyond."""
     n = f.sizes[Z_LANES]
@@ -143,7 +143,7 @@ def note_scarce(f: Any) -> None:
             f.scarce[i] = 1
 
 
-@kernel
+@inner
 def fill_lanes(f: Any) -> None:
     """Copy values, bounds and knees into the lanes, and what is beyond a bound costs."""
     n = f.sizes[Z_LANES]
@@ -172,7 +172,7 @@ def fill_lanes(f: Any) -> None:
                 f.lanes[at + L_KNEE * n] = _knee(f, p, rec) if p < f.columns[k + C_PIECE_END] else _NOWHERE
 
 
-@kernel
+@inner
 def _knee(f: Any, p: int, rec: int) -> float:
     """Return where a piece bends."""
     t = f.pieces[p + P_STAGE]

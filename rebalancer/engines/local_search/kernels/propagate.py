@@ -19,7 +19,7 @@ from rebalancer.engines.local_search.kernels.cell import (
     weight,
     weights_at,
 )
-from rebalancer.engines.local_search.kernels.jit import INT, NOTHING, apart, kernel
+from rebalancer.engines.local_search.kernels.jit import INT, NOTHING, apart, inner, kernel
 from rebalancer.engines.local_search.kernels.layout import (
     C_GROUPS,
     C_HIGH,
@@ -128,7 +128,7 @@ def change(f: Any, k: int, g: int, s: int, delta: int) -> None:
             n = special(f, f.uses[u], k, g, s, old, new, n)
 
 
-@kernel
+@inner
 def _spread(f: Any, p: int, t: int, g: int, s: int, dy: int, n: int) -> int:
     groups, items = f.columns[t + C_GROUPS], f.columns[t + C_ITEMS]
     how = f.pieces[p + P_SPREAD]
@@ -141,7 +141,7 @@ def _spread(f: Any, p: int, t: int, g: int, s: int, dy: int, n: int) -> int:
     return n
 
 
-@kernel
+@inner
 def _count(f: Any, o: int, s: int, sign: int) -> None:
     """Add an object to plain tallies in a container, or take it away: what `change` does, one lane after the other."""
     n, lanes, inside = f.sizes[Z_PLAIN], f.sizes[Z_LANES], s < f.sizes[Z_CONTAINERS]
@@ -204,7 +204,7 @@ def shift(f: Any, o: int, b: int) -> None:
     f.counts[N_APPLIED] += 1
 
 
-@kernel
+@inner
 def flush(f: Any) -> None:
     """Let single cells take in what is pending, in order."""
     for i in range(f.sizes[Z_SINGLES]):
@@ -233,13 +233,13 @@ def objective(f: Any, position: int) -> tuple[int, float]:
     return integer(f, position), fine(f, position)
 
 
-@kernel
+@inner
 def integer(f: Any, position: int) -> int:
     """Return the integer objective of a tuple position."""
     return int(f.values[f.columns[f.objectives[position] + C_VALUES]])
 
 
-@kernel
+@inner
 def fine(f: Any, position: int) -> float:
     """Return the objective of a tuple position without the rounding of what it adds up."""
     total = float(integer(f, position))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rebalancer.engines.local_search.kernels.cell import increase, value
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.layout import (
     C_ITEMS,
     K_MAX,
@@ -49,7 +49,7 @@ def output_of(f: Any, u: int, g: int, s: int) -> int:
     return int(tg * f.columns[f.specials[u + X_OUTPUT] + C_ITEMS] + ts)
 
 
-@kernel
+@inner
 def _head_of(f: Any, u: int, output: int) -> int:
     """Return where an output begins; 0 where all its cells are 0."""
     heads, items = f.specials[u + X_HEADS], f.columns[f.specials[u + X_OUTPUT] + C_ITEMS]
@@ -93,7 +93,7 @@ def exchange(f: Any, u: int, output: int, old: int, new: int) -> int:
     return int(change)
 
 
-@kernel
+@inner
 def _begin(f: Any, u: int, output: int) -> int:
     """Take a node for what there is to know of an output, all of whose cells are 0."""
     numbers, free, items = f.numbers, f.specials[u + X_TREES], f.columns[f.specials[u + X_OUTPUT] + C_ITEMS]
@@ -105,7 +105,7 @@ def _begin(f: Any, u: int, output: int) -> int:
     return int(head)
 
 
-@kernel
+@inner
 def _end(f: Any, u: int, output: int, head: int) -> None:
     """Give that node back."""
     numbers, free, items = f.numbers, f.specials[u + X_TREES], f.columns[f.specials[u + X_OUTPUT] + C_ITEMS]
@@ -114,7 +114,7 @@ def _end(f: Any, u: int, output: int, head: int) -> None:
     numbers[free] = head
 
 
-@kernel
+@inner
 def _extreme(numbers: Any, head: int, largest: bool) -> None:
     node, side = numbers[head + H_ROOT], MORE if largest else LESS
     while node and numbers[node + side]:
@@ -125,7 +125,7 @@ def _extreme(numbers: Any, head: int, largest: bool) -> None:
     numbers[head + H_NOW] = numbers[head + H_EDGE] = x
 
 
-@kernel
+@inner
 def _ranked(numbers: Any, head: int, rank: int, nth: bool) -> None:
     """Go down from the largest: to the value with ``rank`` above it, or adding up what ``rank`` of them come to."""
     left, total, x, before_zeros = rank + nth, 0, 0, numbers[head + H_ZEROS] > 0
@@ -141,7 +141,7 @@ def _ranked(numbers: Any, head: int, rank: int, nth: bool) -> None:
     numbers[head + H_NOW], numbers[head + H_EDGE] = x if nth else -total, x
 
 
-@kernel
+@inner
 def _below(numbers: Any, node: int, limit: int, any_value: bool) -> int:
     """Return the node of the largest value below a limit, 0 if there is none."""
     found = 0
@@ -153,7 +153,7 @@ def _below(numbers: Any, node: int, limit: int, any_value: bool) -> int:
     return int(found)
 
 
-@kernel
+@inner
 def _height(x: int) -> np.uint64:
     """Return what decides who is above whom: other values have another one, as the factors are odd."""
     y = np.uint64(x) * np.uint64(0x9E3779B97F4A7C15)
@@ -161,7 +161,7 @@ def _height(x: int) -> np.uint64:
     return y * np.uint64(0xD6E8FEB86659FD93)
 
 
-@kernel
+@inner
 def _link_to(numbers: Any, head: int, x: int) -> int:
     """Return where the link is to the node of a value, or to the first node that would be below it."""
     link, height = head + H_ROOT, _height(x)
@@ -170,7 +170,7 @@ def _link_to(numbers: Any, head: int, x: int) -> int:
     return int(link)
 
 
-@kernel
+@inner
 def _put(numbers: Any, free: int, head: int, x: int) -> None:
     link = _link_to(numbers, head, x)
     node = numbers[link]
@@ -193,7 +193,7 @@ def _put(numbers: Any, free: int, head: int, x: int) -> None:
     numbers[less] = numbers[more] = 0
 
 
-@kernel
+@inner
 def _take(numbers: Any, free: int, head: int, x: int) -> None:
     link = _link_to(numbers, head, x)
     node = numbers[link]

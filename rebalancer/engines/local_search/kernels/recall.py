@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.cell import weights_at
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, NOWHERE
 from rebalancer.engines.local_search.kernels.layout import (
     L_KNEE,
@@ -66,12 +66,12 @@ def recall(f: Any, t: Any, order: Any, first: int, last: int, tries: int, least:
     return last
 
 
-@kernel
+@inner
 def _is_away(f: Any, o: int) -> bool:
     return bool(f.place[o] != f.home[o] and max(f.home[o], f.place[o]) < f.sizes[Z_CONTAINERS])
 
 
-@kernel
+@inner
 def _recalled(f: Any, t: Any, o: int, least: float) -> bool:
     """Recall an object if that gains ``least``; return whether it did."""
     length, a, home, ends = t.numbers[T_LENGTH], f.place[o], f.home[o], 0
@@ -97,7 +97,7 @@ def _recalled(f: Any, t: Any, o: int, least: float) -> bool:
     return bool(judged(f, t, length, -least))
 
 
-@kernel
+@inner
 def _is_needed(f: Any, t: Any, s: int, most: float) -> bool:
     """Return whether a container costs ``most`` whoever of its own is away, as long as no more are than now."""
     n, natives = f.sizes[Z_LANES], f.first_native[s + 1] - f.first_native[s]
@@ -130,7 +130,7 @@ def _is_needed(f: Any, t: Any, s: int, most: float) -> bool:
     return False
 
 
-@kernel
+@inner
 def _guest(f: Any, t: Any, s: int, o: int) -> int:
     """Draw an object that is in a container and started elsewhere, other than ``o``; -1 for nobody, now and then."""
     guest, seen, q = -1, 0, f.first[s]
@@ -142,7 +142,7 @@ def _guest(f: Any, t: Any, s: int, o: int) -> int:
     return int(guest if seen and draw(t, _GUESTS) else -1)
 
 
-@kernel
+@inner
 def _closest(f: Any, t: Any, s: int, o: int) -> float:
     """Find the exchange that fills a container best, of one or two that are away from it and as many that are there.
 
@@ -188,7 +188,7 @@ def _closest(f: Any, t: Any, s: int, o: int) -> float:
     return best
 
 
-@kernel
+@inner
 def _keep_some(t: Any, first: int, kept: int, seen: int, o: int) -> int:
     """Queue an object of which ``seen`` were seen, each with the same chance; return how many are queued."""
     at = kept if kept < SOME else draw(t, seen)
@@ -197,7 +197,7 @@ def _keep_some(t: Any, first: int, kept: int, seen: int, o: int) -> int:
     return min(SOME, kept + 1)
 
 
-@kernel
+@inner
 def _note_lanes(f: Any, t: Any, s: int) -> int:
     """Note the lanes that bend in a container: what it has too much, and what a unit above and below costs."""
     n, lanes = f.sizes[Z_LANES], 0
@@ -212,14 +212,14 @@ def _note_lanes(f: Any, t: Any, s: int) -> int:
     return lanes
 
 
-@kernel
+@inner
 def _note_weights(f: Any, t: Any, s: int, x: int, lanes: int) -> None:
     into = weights_at(f, t.queue[x], s)
     for k in range(lanes):
         t.change[(x - _AWAY) * lanes + k] = f.lane_weight[into + t.bent[k]]
 
 
-@kernel
+@inner
 def _off(t: Any, i: int, j: int, p: int, q: int, lanes: int, most: float) -> float:
     """Return how far a container is off what fills it when ``i`` and ``j`` came home, and ``p`` and ``q`` left."""
     total = 0.0
@@ -235,7 +235,7 @@ def _off(t: Any, i: int, j: int, p: int, q: int, lanes: int, most: float) -> flo
     return total
 
 
-@kernel
+@inner
 def _exchange(f: Any, t: Any, s: int, ends: int) -> int:
     """Make the exchange that `_closest` has found.
 
@@ -255,7 +255,7 @@ def _exchange(f: Any, t: Any, s: int, ends: int) -> int:
     return ends
 
 
-@kernel
+@inner
 def _least(f: Any, t: Any, ends: int) -> float:
     """Return the least that it may cost after trades."""
     flush(f)
@@ -268,7 +268,7 @@ def _least(f: Any, t: Any, ends: int) -> float:
     return float(cost)
 
 
-@kernel
+@inner
 def _settle(f: Any, t: Any, ends: int) -> None:
     """Trade between the container that has most too much and the one that takes it best, again and again.
 
@@ -288,11 +288,11 @@ def _settle(f: Any, t: Any, ends: int) -> None:
                     cool, least = t.to[i], extra
         if cool < 0:
             return
-        settled = trade_unjudged(f, t, hot, cool, 0.0)
+        settled = bool(trade_unjudged(f, t, hot, cool, 0.0))
         while not settled and thirds < _THIRDS:
             third = draw(t, f.sizes[Z_CONTAINERS])
             thirds += 1
-            settled = third != hot and third != cool and trade_unjudged(f, t, hot, third, _SLACK * most)
+            settled = third != hot and third != cool and bool(trade_unjudged(f, t, hot, third, _SLACK * most))
             if settled:
                 t.to[ends] = third
                 ends += 1
@@ -300,13 +300,13 @@ def _settle(f: Any, t: Any, ends: int) -> None:
             return
 
 
-@kernel
+@inner
 def _bends(f: Any, at: int) -> bool:
     n = f.sizes[Z_LANES]
     return bool(f.lanes[at + L_RATE * n] > 0.0 and f.lanes[at + L_KNEE * n] < NOWHERE)
 
 
-@kernel
+@inner
 def _is_scarce(f: Any, s: int, i: int) -> bool:
     """Return whether little is free in a lane, and no other line of the same tally bends earlier in a container."""
     n = f.sizes[Z_LANES]
@@ -318,7 +318,7 @@ def _is_scarce(f: Any, s: int, i: int) -> bool:
     return bool(f.scarce[i])
 
 
-@kernel
+@inner
 def _over(f: Any, s: int) -> float:
     """Return what it costs that a container is beyond where its lanes bend."""
     n, total = f.sizes[Z_LANES], 0.0
@@ -344,7 +344,7 @@ def fullness(f: Any, over: Any, room: Any) -> None:
                 room[s] += f.lanes[at + L_RATE * n] * max(0.0, f.lanes[at + L_KNEE * n] - f.lanes[at])
 
 
-@kernel
+@inner
 def _extra(f: Any, a: int, b: int) -> float:
     """Return what it costs where lanes bend that what one container has too much comes to another one."""
     n, total = f.sizes[Z_LANES], 0.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.cell import beyond, record, staged, value, weight
-from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, NOTHING, apart, kernel
+from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, NOTHING, apart, inner
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, lanes_cost, lanes_forbid
 from rebalancer.engines.local_search.kernels.layout import (
     C_FLAT,
@@ -38,7 +38,7 @@ from rebalancer.engines.local_search.kernels.slopes import price, use_price
 from rebalancer.engines.local_search.kernels.trail import TRAIL
 
 
-@kernel
+@inner
 def cell_cost(f: Any, k: int, g: int, s: int, old: int, new: int) -> float:
     """Return what it costs to change a tally's cell."""
     rec = record(f, k, g, s) if f.columns[k + C_WORDS] else 0
@@ -60,7 +60,7 @@ def cell_cost(f: Any, k: int, g: int, s: int, old: int, new: int) -> float:
     return cost
 
 
-@kernel
+@inner
 def _only_costs(f: Any, k: int) -> bool:
     """Return whether nothing is gained at a tally as it is now, wherever an object goes."""
     if f.columns[k + C_USE] < f.columns[k + C_USE_END]:
@@ -70,7 +70,7 @@ def _only_costs(f: Any, k: int) -> bool:
     return bool(f.columns[k + C_RISING] and f.paid[k] == 0 and f.paid[k + 1] == 0)
 
 
-@kernel
+@inner
 def _only_limits(f: Any, k: int) -> bool:
     """Return whether a tally has upper bounds that must hold, and nothing else: to have less there is free."""
     priced = f.columns[k + C_PIECE] < f.columns[k + C_PIECE_END] or f.columns[k + C_USE] < f.columns[k + C_USE_END]
@@ -134,7 +134,7 @@ def block(f: Any, t: Any, o: int, n: int, worst: float) -> None:
                 cost[i] += _entry(f, k, cell_cost(f, k, g, ib, vb, vb + wb), b == home)
 
 
-@kernel
+@inner
 def _entry(f: Any, k: int, cost: float, at_home: bool) -> float:
     """Return what it costs to come to a tally's cell, having noted that it is a gain, if so."""
     if cost < 0.0 and not at_home and f.paid[k + 2] == 0:
@@ -144,7 +144,7 @@ def _entry(f: Any, k: int, cost: float, at_home: bool) -> float:
     return cost
 
 
-@kernel
+@inner
 def _spare(f: Any, o: int) -> float:
     """Return the most that an object can gain outside lanes wherever it goes but home, as far as is known.
 
@@ -164,7 +164,7 @@ def _spare(f: Any, o: int) -> float:
     return float(f.spare[o])
 
 
-@kernel
+@inner
 def _cost_of(f: Any, k: int, g: int, s: int, delta: int) -> float:
     """Return what it costs to add to a tally's cell."""
     if s < 0 or delta == 0:
@@ -190,7 +190,7 @@ def leaving(f: Any, o: int) -> float:
     return cost
 
 
-@kernel
+@inner
 def row_cost(f: Any, o: int, r: int, b: int) -> float:
     """Return what it costs at one of an object's memberships to put it into a container."""
     k, g, a = f.rows[r + R_COLUMN], f.rows[r + R_GROUP], f.place[o]
@@ -226,7 +226,7 @@ def pair(f: Any, o: int, b: int, worst: float) -> float:
     return cost
 
 
-@kernel
+@inner
 def _rotated_lanes(f: Any, o: int, q: int, a: int, b: int, c: int) -> float:
     """Return what it costs in lanes that ``o`` goes from ``a`` to ``b`` and ``q`` from there to ``c``."""
     nobody = f.sizes[Z_OBJECTS]
@@ -243,7 +243,7 @@ def _rotated_lanes(f: Any, o: int, q: int, a: int, b: int, c: int) -> float:
     return cost
 
 
-@kernel
+@inner
 def _rotated_rows(f: Any, o: int, q: int, c: int, cost: float, worst: float) -> float:
     """Return a cost, and what it costs outside lanes that ``o`` goes to where ``q`` is, and that to ``c``."""
     a, b = f.place[o], f.place[q]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.cell import beyond, coefficient, increase, record, staged, value, word
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.layout import (
     BOTTOM,
     C_GROUPS,
@@ -103,7 +103,7 @@ def settle(f: Any) -> None:
                         f.counts[N_BROKEN] += 1
 
 
-@kernel
+@inner
 def _fill_exact(f: Any) -> None:
     """Copy values, bounds and pieces of plain tallies to where they are together by container."""
     n = f.sizes[Z_PLAIN]
@@ -125,7 +125,7 @@ def _fill_exact(f: Any) -> None:
             f.exact[at + E_COEF * n] = coefficient(f, p, rec) if t >= 0 else 0
 
 
-@kernel
+@inner
 def _paid(f: Any, k: int) -> int:
     """Return how many cells that hold something have a piece that is not 0."""
     paid, items, base = 0, f.columns[k + C_ITEMS], f.columns[k + C_VALUES]

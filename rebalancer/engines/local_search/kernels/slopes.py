@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.cell import beyond, coefficient, record, target_cell, value
-from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, apart, kernel
+from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, apart, inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import fill_lanes, note_scarce
 from rebalancer.engines.local_search.kernels.layout import (
     C_GROUPS,
@@ -84,7 +84,7 @@ from rebalancer.engines.local_search.kernels.layout import (
 from rebalancer.engines.local_search.kernels.ranks import decides, output_of
 
 
-@kernel
+@inner
 def slope(f: Any, p: int, rec: int, x: int) -> float:
     """Return the slope of a piece's function at a value; of a step, what being rid of it is worth per unit."""
     y, d = float(x), 1.0
@@ -115,7 +115,7 @@ def slope(f: Any, p: int, rec: int, x: int) -> float:
     return d
 
 
-@kernel
+@inner
 def price(f: Any, p: int, rec: int, g: int, s: int) -> float:
     """Return what one unit more of a piece is worth."""
     t = f.pieces[p + P_TARGET]
@@ -124,7 +124,7 @@ def price(f: Any, p: int, rec: int, g: int, s: int) -> float:
     return _price(f, p, rec, g, s)
 
 
-@kernel
+@inner
 def _price(f: Any, p: int, rec: int, g: int, s: int) -> float:
     """Return what one unit more of a piece is worth whose target has all cells written down."""
     if f.pieces[p + P_SPREAD]:
@@ -159,7 +159,7 @@ def sparse_gradient(f: Any, k: int, g: int, s: int) -> float:
     return total
 
 
-@kernel
+@inner
 def use_price(f: Any, k: int, g: int, s: int, x: int) -> float:
     """Return what one unit more of a tally's cell that holds ``x`` is worth to the specials that read it."""
     base = f.columns[k + C_VALUES]
@@ -174,7 +174,7 @@ def use_price(f: Any, k: int, g: int, s: int, x: int) -> float:
     return total
 
 
-@kernel
+@inner
 def _gradient(f: Any, k: int, cell: int) -> float:
     """Return what one unit more of a cell of no tally is worth."""
     if f.columns[k + C_VALUES] >= 0:
@@ -182,7 +182,7 @@ def _gradient(f: Any, k: int, cell: int) -> float:
     return float(sparse_gradient(f, k, cell // f.columns[k + C_ITEMS], cell % f.columns[k + C_ITEMS]))
 
 
-@kernel
+@inner
 def _fan_price(f: Any, p: int, rec: int, fan: int) -> float:
     """Return what one unit more of a piece is worth that contributes to several cells."""
     if fan < 0:
@@ -231,7 +231,7 @@ def compute(f: Any, worth: Any) -> None:
         f.spare[o] = UNKNOWN
 
 
-@kernel
+@inner
 def _worth_having(f: Any, k: int) -> int:
     """Return 1 if something has a negative price that pieces of a column add to."""
     for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
@@ -245,7 +245,7 @@ def _worth_having(f: Any, k: int) -> int:
     return 0
 
 
-@kernel
+@inner
 def _lanes(f: Any) -> None:
     """Fill in the slopes of lanes."""
     n = f.sizes[Z_LANES]
@@ -274,7 +274,7 @@ def _lanes(f: Any) -> None:
                 f.used[L_JUMP] |= jump != 0.0
 
 
-@kernel
+@inner
 def _rise(f: Any, t: int, rec: int) -> float:
     """Return what a stage makes of one unit more where it does not round."""
     w = f.stages[t + S_ALPHA_WORD]
@@ -285,7 +285,7 @@ def _rise(f: Any, t: int, rec: int) -> float:
     return a / float(f.words[rec + w] if w >= 0 else f.stages[t + S_DIVISOR])
 
 
-@kernel
+@inner
 def _column(f: Any, k: int) -> None:
     """Fill in the slopes of a column that is no tally."""
     items, at = f.columns[k + C_ITEMS], f.columns[k + C_VALUES]
@@ -298,7 +298,7 @@ def _column(f: Any, k: int) -> None:
             f.gradient[cell] += _slope_at(f, k, g, s, f.values[cell])
 
 
-@kernel
+@inner
 def _slope_at(f: Any, k: int, g: int, s: int, x: int) -> float:
     """Return what one unit more of a cell is worth to its pieces and bounds."""
     rec = record(f, k, g, s) if f.columns[k + C_WORDS] else 0
@@ -318,7 +318,7 @@ def _slope_at(f: Any, k: int, g: int, s: int, x: int) -> float:
     return total
 
 
-@kernel
+@inner
 def _spread_price(f: Any, p: int, g: int, s: int) -> float:
     t, how = f.pieces[p + P_TARGET], f.pieces[p + P_SPREAD]
     groups, items = f.columns[t + C_GROUPS], f.columns[t + C_ITEMS]
@@ -330,7 +330,7 @@ def _spread_price(f: Any, p: int, g: int, s: int) -> float:
     return total
 
 
-@kernel
+@inner
 def _maker(f: Any, u: int, k: int) -> None:
     """Pass the slopes of a special's output on to what it reads."""
     kind, number = f.specials[u + X_KIND], f.specials[u + X_NUMBER]

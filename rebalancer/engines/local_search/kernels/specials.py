@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.cell import push
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.jit import inner
 from rebalancer.engines.local_search.kernels.layout import (
     C_GROUPS,
     C_ITEMS,
@@ -28,7 +28,7 @@ from rebalancer.engines.local_search.kernels.layout import (
 from rebalancer.engines.local_search.kernels.ranks import exchange, output_of
 
 
-@kernel
+@inner
 def special(f: Any, u: int, k: int, g: int, s: int, old: int, new: int, n: int) -> int:
     """Pass on what a changed input means for a special's output."""
     kind, t = f.specials[u + X_KIND], f.specials[u + X_OUTPUT]
@@ -83,14 +83,14 @@ def special(f: Any, u: int, k: int, g: int, s: int, old: int, new: int, n: int) 
     return n
 
 
-@kernel
+@inner
 def _read(f: Any, k: int, g: int, s: int) -> int:
     """Return a value of a column that may be repeated along an axis."""
     groups, items = f.columns[k + C_GROUPS], f.columns[k + C_ITEMS]
     return int(f.values[f.columns[k + C_VALUES] + (g if groups > 1 else 0) * items + (s if items > 1 else 0)])
 
 
-@kernel
+@inner
 def _play(numbers: Any, start: int, leaf: int, new: int, largest: bool) -> int:
     """Enter a value into a tournament; return by how much its winner changes."""
     before = numbers[start + 1]
@@ -106,7 +106,7 @@ def _play(numbers: Any, start: int, leaf: int, new: int, largest: bool) -> int:
     return int(numbers[start + 1] - before)
 
 
-@kernel
+@inner
 def _reorder(numbers: Any, start: int, end: int, old: int, new: int, rank: int, rest: bool) -> int:
     """Exchange a value in a row sorted downwards; return by how much its order statistic changes."""
     top = min(rank, end - start)

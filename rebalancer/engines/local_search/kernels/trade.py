@@ -11,10 +11,11 @@ import math
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.cell import weights_at
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, apart, inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, NOWHERE
 from rebalancer.engines.local_search.kernels.layout import (
     C_GROUPS,
+    FLAT,
     L_BASE,
     L_EDGE,
     L_FINE,
@@ -38,6 +39,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     SOME,
     T_LARGEST,
     T_LENGTH,
+    TRAIL,
     draw,
     draw_share,
     full,
@@ -99,7 +101,7 @@ def trade_best(f: Any, t: Any, a: int, b: int, allowed: float) -> bool:
     return bool(trade_unjudged(f, t, a, b, allowed) and judged(f, t, length, allowed))
 
 
-@kernel
+@apart(INT, FLAT, TRAIL, INT, INT, FLOAT)
 def trade_unjudged(f: Any, t: Any, a: int, b: int, allowed: float) -> bool:
     """Make what looks like the cheapest trade, if it costs less than ``allowed``, for others to judge; return if so."""
     lanes = _bent(f, t, a, b)
@@ -141,7 +143,7 @@ def trade_unjudged(f: Any, t: Any, a: int, b: int, allowed: float) -> bool:
     return True
 
 
-@kernel
+@inner
 def _bent(f: Any, t: Any, a: int, b: int) -> int:
     """Note the lanes that are not straight in one of two containers; return how many, `BENT` at most."""
     n, found = f.sizes[Z_LANES], 0
@@ -152,7 +154,7 @@ def _bent(f: Any, t: Any, a: int, b: int) -> int:
     return found
 
 
-@kernel
+@inner
 def _bends(f: Any, s: int, i: int, n: int) -> bool:
     at = s * n * L_WIDTH + i
     kinked = f.lanes[at + L_RATE * n] != 0.0 or f.lanes[at + L_JUMP * n] != 0.0
@@ -161,7 +163,7 @@ def _bends(f: Any, s: int, i: int, n: int) -> bool:
     return bool(f.lanes[at + L_WALL * n] < NOWHERE or f.lanes[at + L_EDGE * n] < NOWHERE)
 
 
-@kernel
+@inner
 def _some(f: Any, t: Any, a: int, b: int, first: int) -> int:
     """Note some random objects of a container, and what it costs outside lanes that they go to another one.
 
@@ -192,7 +194,7 @@ def _some(f: Any, t: Any, a: int, b: int, first: int) -> int:
     return taken
 
 
-@kernel
+@inner
 def _mates(f: Any, t: Any, left: int, right: int) -> int:
     """Note exchanges of objects of one group that are in each other's way; return how many, `MATES` at most."""
     found = 0
@@ -207,7 +209,7 @@ def _mates(f: Any, t: Any, left: int, right: int) -> int:
     return found
 
 
-@kernel
+@inner
 def _meets(f: Any, o: int, r: int) -> bool:
     """Return whether an object is a member of the same group as some membership says."""
     if r >= 0:
@@ -217,7 +219,7 @@ def _meets(f: Any, o: int, r: int) -> bool:
     return False
 
 
-@kernel
+@inner
 def _change(f: Any, t: Any, here: int, there: int, first: int, count: int, lanes: int) -> None:
     """Note what things add where lanes bend, and with their price what they cost in lanes besides."""
     n = f.sizes[Z_LANES]
@@ -234,7 +236,7 @@ def _change(f: Any, t: Any, here: int, there: int, first: int, count: int, lanes
             t.price[x] += _shift(f, t, t.target[x], there, here, at_there, at_here, lanes, n)
 
 
-@kernel
+@inner
 def _shift(f: Any, t: Any, o: int, a: int, b: int, at_a: int, at_b: int, lanes: int, n: int) -> float:
     out, into, cost = weights_at(f, o, a), weights_at(f, o, b), 0.0
     leave, come = a * n * L_WIDTH + L_BASE * n, b * n * L_WIDTH + L_BASE * n
@@ -246,7 +248,7 @@ def _shift(f: Any, t: Any, o: int, a: int, b: int, at_a: int, at_b: int, lanes: 
     return cost
 
 
-@kernel
+@inner
 def _sets(t: Any, first: int, count: int, at: int, lanes: int) -> int:
     """List the sets of things that may happen together, all those of a size or none; return how many there are.
 
@@ -274,7 +276,7 @@ def _sets(t: Any, first: int, count: int, at: int, lanes: int) -> int:
     return q - at
 
 
-@kernel
+@inner
 def _least(t: Any, at: int, count: int) -> float:
     least = 0.0
     for i in range(at, at + count):
@@ -282,7 +284,7 @@ def _least(t: Any, at: int, count: int) -> float:
     return least
 
 
-@kernel
+@inner
 def _open(f: Any, t: Any, s: int, lanes: int) -> float:
     """Return the most that can be gained where lanes of a container are beyond where they bend."""
     n, gain = f.sizes[Z_LANES], 0.0
@@ -296,7 +298,7 @@ def _open(f: Any, t: Any, s: int, lanes: int) -> float:
     return gain
 
 
-@kernel
+@inner
 def _room(f: Any, t: Any, s: int, lane: int, most: float) -> float:
     """Return how much more of a lane a container may have for at most so much."""
     n = f.sizes[Z_LANES]
@@ -312,7 +314,7 @@ def _room(f: Any, t: Any, s: int, lane: int, most: float) -> float:
     return float(room)
 
 
-@kernel
+@inner
 def _tightest(f: Any, t: Any, a: int, b: int, left: int, right: int, lanes: int, most: float) -> int:
     """Return the lane with least room in two containers, by what their objects weigh there."""
     best, tightest = 0, math.inf
@@ -328,7 +330,7 @@ def _tightest(f: Any, t: Any, a: int, b: int, left: int, right: int, lanes: int,
     return best
 
 
-@kernel
+@inner
 def _sort(t: Any, count: int, lane: int, lanes: int) -> None:
     """Sort the sets of the other side by what they add to a lane on this side."""
     for x in range(count):
@@ -345,7 +347,7 @@ def _sort(t: Any, count: int, lane: int, lanes: int) -> None:
         gap //= 3
 
 
-@kernel
+@inner
 def _first(t: Any, count: int, low: float, lane: int, lanes: int) -> int:
     """Return the first of the sorted sets that adds so much."""
     first, last = 0, count
@@ -358,7 +360,7 @@ def _first(t: Any, count: int, low: float, lane: int, lanes: int) -> int:
     return first
 
 
-@kernel
+@inner
 def _lanes(f: Any, t: Any, s: int, i: int, j: int, side: int, lanes: int) -> float:
     """Return what two sets together cost where lanes of a container bend."""
     n, cost = f.sizes[Z_LANES], 0.0
@@ -375,7 +377,7 @@ def _lanes(f: Any, t: Any, s: int, i: int, j: int, side: int, lanes: int) -> flo
     return cost
 
 
-@kernel
+@inner
 def _carry_out(f: Any, t: Any, i: int, to: int, back: int) -> None:
     """Make the moves of a set."""
     while t.set_rest[i] >= 0:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rebalancer.engines.local_search.kernels.addresses import Arrays, Float64, Int32, Int64, UInt64, table_of
-from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, apart, kernel
+from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, apart, inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import fill_lanes
 from rebalancer.engines.local_search.kernels.layout import (
     C_VALUES,
@@ -125,7 +125,7 @@ def new_trail(positions: int, seed: int, objects: int, room: int = 1 << 16, plac
     )
 
 
-@kernel
+@inner
 def draw(t: Any, n: int) -> int:
     """Return a random number below ``n`` (xorshift64*)."""
     x = t.random[0]
@@ -137,19 +137,19 @@ def draw(t: Any, n: int) -> int:
     return np.int64((high * np.uint64(n)) >> np.uint64(32))  # type: ignore[return-value]
 
 
-@kernel
+@inner
 def draw_share(t: Any) -> float:
     """Return a random number above 0 and at most 1."""
     return (draw(t, 1 << 30) + 1) / float(1 << 30)
 
 
-@kernel
+@inner
 def outside(f: Any, t: Any, o: int, b: int) -> bool:
     """Return whether a placement is one that is left out."""
     return bool(t.within[0] < NEVER and t.reduced[o * (f.sizes[Z_CONTAINERS] + 1) + b] > t.within[0])
 
 
-@kernel
+@inner
 def merit(f: Any, t: Any) -> float:
     """Return what the searcher minimises where it stands; NEVER if a bound that must hold does not."""
     total = 0.0
@@ -170,7 +170,7 @@ def merit(f: Any, t: Any) -> float:
     return total
 
 
-@kernel
+@inner
 def go(f: Any, t: Any, o: int, b: int) -> None:
     """Move an object and log it; call `flush` or `judged` after the last move that belongs together."""
     n = t.numbers[T_LENGTH]
@@ -179,7 +179,7 @@ def go(f: Any, t: Any, o: int, b: int) -> None:
     shift(f, o, b)
 
 
-@kernel
+@inner
 def back(f: Any, t: Any, length: int) -> None:
     """Undo what was logged after a length."""
     n = t.numbers[T_LENGTH]
@@ -226,7 +226,7 @@ def judged(f: Any, t: Any, length: int, allowed: float) -> bool:
     return True
 
 
-@kernel
+@inner
 def full(t: Any, more: int) -> bool:
     """Return whether fewer than ``more`` further moves can be logged."""
     return bool(t.numbers[T_LENGTH] + more > t.numbers[T_ROOM])

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.chains import some_object
-from rebalancer.engines.local_search.kernels.jit import kernel
+from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import C_VALUES, Z_ALIKE, Z_CONTAINERS, Z_OBJECTS
 from rebalancer.engines.local_search.kernels.propagate import flush
@@ -118,14 +118,14 @@ def anneal(f: Any, t: Any, steps: int, hot: float, cold: float, swaps: float, ho
     return steps
 
 
-@kernel
+@inner
 def _partner(f: Any, t: Any, o: int) -> int:
     """Return a random object that weighs about the same, or any where none is known."""
     n = f.sizes[Z_ALIKE]
     return int(f.alike[o * n + draw(t, n)]) if n else draw(t, f.sizes[Z_OBJECTS])
 
 
-@kernel
+@inner
 def _refused(t: Any, cost: float, allowed: float) -> bool:
     """Return whether a move is not even tried; now and then one is made to see what it really costs."""
     if cost <= allowed:
