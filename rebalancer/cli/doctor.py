@@ -42,7 +42,7 @@ _OPTIONAL = {
 def command(warm: bool, as_json: bool) -> int:
     """Say what is installed and whether it works.
 
-    Local search is compiled when it is first used, which takes ten to forty seconds; --warm does that now. What was
+    Local search is compiled when it is first used, which takes half a minute to two; --warm does that now. What was
     compiled is kept in a folder of the user's cache, or in REBALANCER_CACHE_DIR.
     """
     found: list[Fault] = []

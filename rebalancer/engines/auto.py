@@ -89,7 +89,7 @@ class AutoEngine:
                 _load(incumbent.budget)
                 seconds = min(seconds, part * incumbent.budget.remaining)
                 search(incumbent.budget.part(_MOMENT * seconds))
-                if cpsat.proves(incumbent, incumbent.budget.part(_GLANCE * seconds)):
+                if cpsat.proves(incumbent, _GLANCE * seconds):
                     return finish(incumbent, cpsat.name)
                 search(incumbent.budget.part((1 - _MOMENT) * seconds, _idle(incumbent, _IDLE * seconds)))
                 return cpsat.conclude(incumbent, search)

@@ -325,7 +325,7 @@ def goes_on(model: Model, incumbent: Incumbent, budget: Budget, request: Request
 
 @pytest.mark.usefixtures("surviving")
 def test_where_cpsat_fails_the_others_go_on(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(auto.CpsatEngine, "search", refuses)
+    monkeypatch.setattr(auto.CpsatEngine, "_compiled", refuses)
     monkeypatch.setattr(auto, "searchers", lambda *_: (goes_on,))
     model = crowded(60, 6)
     answer = auto.AutoEngine().solve(model, Request(time_limit=60, workers=1))
@@ -370,12 +370,12 @@ def test_an_answer_that_is_not_what_it_was_said_to_be_is_no_answer(monkeypatch: 
 
 
 def test_without_any_answer_a_failure_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto.CpsatEngine, "search", refuses)
+    monkeypatch.setattr(auto.CpsatEngine, "_reason", refuses)
     with pytest.raises(InvalidModel):
         auto.AutoEngine().solve(stuck(), Request(time_limit=60, workers=1))
 
 
 def test_in_other_tests_an_engine_that_fails_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto.CpsatEngine, "search", refuses)
+    monkeypatch.setattr(auto.CpsatEngine, "_compiled", refuses)
     with pytest.raises(InvalidModel):
         auto.AutoEngine().solve(crowded(60, 6), Request(time_limit=60, workers=1))

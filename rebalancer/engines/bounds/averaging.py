@@ -10,7 +10,7 @@ well, which cost the same however large an amount is, up to the most that it may
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,8 +38,9 @@ class Affine:
 
 #: Returns, by group, the least and the most that chosen cells of a tally can add up to; None where it cannot tell.
 Totals = Callable[[Tally, IntArray], tuple[IntArray, IntArray] | None]
-#: Returns the most that each cell of a tally can be.
-Limits = Callable[[Tally], IntArray]
+#: Returns the tallies that are 0 wherever a tally of objects is, which comes first, with the most that each of their
+#: cells can be.
+Limits = Callable[[Tally], Iterable[tuple[Tally, IntArray]]]
 
 
 def bound_by_totals(cells: Reduce, totals: Totals, limits: Limits | None = None) -> int | None:
@@ -74,11 +75,9 @@ def bound_by_totals(cells: Reduce, totals: Totals, limits: Limits | None = None)
     if reach is None:
         return None
     low_total, high_total = reach
-    if steps and (slope < 0).any():
-        return None
-    high = np.full(len(key), form.tally.high)
-    if steps and limits is not None:
-        high = limits(form.tally)[key]
+    if steps:
+        scaled = coef.astype(np.float64) * divided
+        return _of_steps(Affine(form.tally, key, slope, const), scaled, lost * float(coef.sum()), totals, limits)
     squared = isinstance(source, Map) and source.function is Function.SQUARE
     total = -lost * float(coef.sum())
     owner = key // form.tally.items
@@ -86,13 +85,42 @@ def bound_by_totals(cells: Reduce, totals: Totals, limits: Limits | None = None)
         rows = owner == group
         scale = coef[rows] * divided, slope[rows].astype(np.float64), const[rows].astype(np.float64)
         low, least, largest = float(form.tally.low), float(low_total[group]), float(high_total[group])
-        if steps:
-            total += _step_dual(*scale, low, high[rows].astype(np.float64), least)
-        else:
-            function = _square_dual if squared else _hinge_dual
-            total += function(*scale, low, float(form.tally.high), least, largest, float(divisor_of_x))
+        function = _square_dual if squared else _hinge_dual
+        total += function(*scale, low, float(form.tally.high), least, largest, float(divisor_of_x))
+    return _whole(total)
+
+
+def _whole(total: float) -> int | None:
     total -= abs(total) * SAFETY
     return int(np.ceil(total)) if total > 0 else None
+
+
+def _of_steps(form: Affine, coef: Floats, lost: float, totals: Totals, limits: Limits | None) -> int | None:
+    """Return the bound of steps, each of which costs its coefficient.
+
+    Where a step is paid as soon as anything is there, so it is for whatever else of the same objects is there:
+    containers in use are enough to hold the memory of all.
+    """
+    tally = form.tally
+    if (form.slope < 0).any():
+        return None
+    lightest = int(tally.weight[tally.weight > 0].min(initial=tally.high))
+    at_once = bool((form.const <= 0).all() and (form.slope * lightest + form.const > 0).all())
+    alone = [(tally, np.full(tally.groups * tally.items, tally.high))]
+    best, owner = 0.0, form.key // tally.items
+    for other, most in alone if limits is None else limits(tally):
+        reach = totals(other, form.key) if other is tally or at_once else None
+        if reach is None:
+            continue
+        slope, const = (form.slope, form.const) if other is tally else (np.ones_like(form.slope), 0 * form.const)
+        total = -lost
+        for group in np.unique(owner).tolist():
+            rows = owner == group
+            scale = coef[rows], slope[rows].astype(np.float64), const[rows].astype(np.float64)
+            high = most[form.key[rows]].astype(np.float64)
+            total += _step_dual(*scale, float(other.low), high, float(reach[0][group]))
+        best = max(best, total)
+    return _whole(best)
 
 
 def counted_everywhere(tally: Tally, key: IntArray) -> NDArray[np.bool_]:

@@ -6,6 +6,9 @@ They hold for every assignment that the hard cells allow, whatever the earlier t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,9 +40,7 @@ def known_bounds(model: Model, placed: NDArray[np.bool_]) -> dict[int, int]:
     def totals(tally: Tally, key: IntArray) -> tuple[IntArray, IntArray] | None:
         return _totals(tally, key, placed)
 
-    def limits(tally: Tally) -> IntArray:
-        return _limits(model, tally)
-
+    limits = HardLimits(model)
     known: dict[int, int] = {}
     for cells in model.graph:
         if cells.groups * cells.items == 1:
@@ -79,19 +80,50 @@ def _totals(tally: Tally, key: IntArray, placed: NDArray[np.bool_]) -> tuple[Int
     return least, most
 
 
-def _limits(model: Model, tally: Tally) -> IntArray:
-    """Return the most that hard cells let each cell of a tally be."""
-    most = np.full(tally.groups * tally.items, tally.high)
-    for hard in model.hard:
-        if hard.cells.groups * hard.cells.items > MOST_CELLS:
-            continue
-        form = affine(hard.cells)
-        if form is not None and form.tally is tally:
+class HardLimits:
+    """What hard cells let amounts be at most.
+
+    Called with a tally, it yields that, and the others that are 0 wherever that is, each with its limits by cell.
+
+    Parameters
+    ----------
+    model : Model
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @cached_property
+    def _most(self) -> dict[int, tuple[Tally, IntArray]]:
+        """By tally that is limited: the most that each of its cells can be."""
+        found: dict[int, tuple[Tally, IntArray]] = {}
+        for hard in self._model.hard:
+            form = affine(hard.cells) if hard.cells.groups * hard.cells.items <= MOST_CELLS else None
+            if form is None:
+                continue
+            tally, rising = form.tally, form.slope > 0
+            _, most = found.setdefault(tally.index, (tally, np.full(tally.groups * tally.items, tally.high)))
             bound = np.broadcast_to(hard.bound.dense(), (hard.cells.groups, hard.cells.items)).ravel()
-            rising = form.slope > 0
             room = (bound[rising].astype(np.int64) - form.const[rising]) // form.slope[rising]
             np.minimum.at(most, form.key[rising], room)
-    return most
+        return found
+
+    def __call__(self, tally: Tally) -> Iterator[tuple[Tally, IntArray]]:
+        own = self._most.get(tally.index)
+        yield own or (tally, np.full(tally.groups * tally.items, tally.high))
+        for other, most in self._most.values():
+            if other is not tally and _is_within(other, tally):
+                yield other, most
+
+
+def _is_within(other: Tally, tally: Tally) -> bool:
+    """Whether a tally is 0 in every cell where another one is."""
+    if (other.groups, other.items) != (tally.groups, tally.items) or not np.array_equal(other.item_of, tally.item_of):
+        return False
+    if any(t.dynamic is not None or t.family is not Family.AFTER or (t.weight < 0).any() for t in (other, tally)):
+        return False
+    here, there = (t.member[t.weight > 0] * t.groups + t.group[t.weight > 0] for t in (other, tally))
+    return bool(np.isin(here, there).all())
 
 
 def stays_placed(model: Model) -> NDArray[np.bool_]:

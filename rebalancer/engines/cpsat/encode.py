@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.bends import encode_bend
 from rebalancer.engines.cpsat.literals import Literals
 from rebalancer.engines.cpsat.objective import ExactObjective, Objective, Unrounded, direct
@@ -132,15 +133,25 @@ class Encoding:
         return known, hint
 
 
-def encode(model: Model, literals: Literals, start: CellValues) -> Encoding:
+class Late(Exception):
+    """The time was over before a model was compiled."""
+
+
+def encode(model: Model, literals: Literals, start: CellValues, budget: Budget | None = None) -> Encoding:
     """Return the CP-SAT model over some candidate placements.
 
     Parameters
     ----------
     start : CellValues
         A good assignment: where curved cells get their first secants.
+    budget : Budget, optional
+        What it may take; between two cells somebody looks.
+
+    Raises
+    ------
+    Late
     """
-    return Encoder(model, literals, start).run()
+    return Encoder(model, literals, start).run(budget)
 
 
 class Encoder:
@@ -163,11 +174,13 @@ class Encoder:
         self.sides = sides_of(model)
         self.consumers = consumers_of(model, self.sides)
 
-    def run(self) -> Encoding:
-        """Return the encoding."""
+    def run(self, budget: Budget | None = None) -> Encoding:
+        """Return the encoding; raise `Late` where a budget is over before."""
         self.bulk.add_booleans(self.algebra.literals.count)
         self.bulk.exactly_one(self.algebra.literals.start)
         for cells in self.model.graph:
+            if budget is not None and budget.over:
+                raise Late
             if self.sides.get(cells.index):
                 self.rows[cells.index] = self._settled(cells, self._encode(cells))
         for hard in self.model.hard:

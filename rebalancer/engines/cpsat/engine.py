@@ -14,7 +14,7 @@ from rebalancer.engines.bounds import bounding
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat import infeasibility
 from rebalancer.engines.cpsat.candidates import ALL_PAIRS, all_candidates
-from rebalancer.engines.cpsat.encode import Encoding, encode
+from rebalancer.engines.cpsat.encode import Encoding, Late, encode
 from rebalancer.engines.cpsat.improving import Improving, Others
 from rebalancer.engines.cpsat.position import Position
 from rebalancer.engines.cpsat.run import solve
@@ -31,15 +31,18 @@ _log = logging.getLogger(__name__)
 _TIE_BREAK_SHARE, _TIE_BREAK = 0.2, 1.0
 #: What presolving takes longest with, and most often in vain, is left out of it: the answer is known.
 _TIE_BREAKING: dict[str, Any] = {"cp_model_probing_level": 0, "symmetry_level": 0, "find_big_linear_overlap": False}
-#: Seconds that compiling takes per pair of object and container: where that is half of the time, and more than a
-#: moment, there are only parts.
-_SECONDS_PER_PAIR, _MOMENT = 5e-6, 0.005
+#: Seconds that compiling takes per pair of object and container (half to three times that), and per cells of any size:
+#: where that is half of the time, and more than a moment, there are only parts.
+_SECONDS_PER_PAIR, _SECONDS_PER_CELLS, _MOMENT = 1e-5, 3e-4, 0.02
 
 
 class CpsatEngine:
     """Exact search with CP-SAT; proves what it can."""
 
     name = "cpsat"
+
+    def __init__(self) -> None:
+        self._kept: Encoding | None = None  # as it was compiled, for a second search of the same model
 
     def solve(self, model: Model, request: Request) -> Answer:
         """Return the best assignment found within the request's limits, with proven bounds."""
@@ -57,38 +60,60 @@ class CpsatEngine:
 
         ``others`` are who has found that; where the whole stalls, they have another turn.
         """
-        reason, _ = self.search(search, search.budget, others)
+        reason = self._reason(search, others)
         if reason is not None:
             return Answer(Status.INFEASIBLE, None, tuple(search.bounds), reason, self.name)
         return finish(search, self.name)
 
-    def proves(self, search: Incumbent, budget: Budget) -> bool:
-        """Whether the best answer, or a better one, is proven or good enough within a budget too short for all else."""
-        return self.search(search, budget, parts=False)[1] or search.all_enough()
+    def proves(self, search: Incumbent, seconds: float) -> bool:
+        """Whether the best answer, or a better one, is proven or good enough after so short a search.
 
-    def search(
-        self, search: Incumbent, budget: Budget, others: Others | None = None, parts: bool = True
-    ) -> tuple[str | None, bool]:
-        """Search all candidates; return why there is no answer, if that is proven, and whether the answer is.
-
-        ``parts`` says whether to improve it part by part as well.
+        What is compiled for it is kept for `conclude`.
         """
-        model = search.model
-        literals = all_candidates(model)
-        if (literals.per_object == 0).any():
-            return infeasibility.without_candidates(model, search.request, budget, literals), False
-        known = search.best
-        if known is None:
-            known = search.request.start if search.request.start is not None else model.problem.initial
-        encoding = encode(model, literals, CellValues(model.problem, known))
+        self._kept = self._compiled(search)
+        if self._kept is None:
+            return False
+        brief = replace(self._kept, bulk=self._kept.bulk.copy())
+        return self.search(search, brief, search.budget.part(seconds), parts=False)[1] or search.all_enough()
+
+    def _reason(self, search: Incumbent, others: Others | None) -> str | None:
+        """Search the whole problem; return why there is no answer, if that is proven."""
+        if search.found is None:
+            literals = search.once(all_candidates)
+            if (literals.per_object == 0).any():
+                return infeasibility.without_candidates(search.model, search.request, search.budget, literals)
+        encoding = self._kept or self._compiled(search)
+        return None if encoding is None else self.search(search, encoding, search.budget, others)[0]
+
+    @staticmethod
+    def _compiled(search: Incumbent) -> Encoding | None:
+        """Return the model of all candidates; None where there is no time for it."""
+        if search.budget.over and search.found is not None:
+            return None
+        model, literals = search.model, search.once(all_candidates)
+        try:
+            encoding = encode(model, literals, CellValues(model.problem, _known(search)), search.budget)
+        except Late:
+            _log.info("not compiled: the time was over before")
+            return None
         _log.info(
             "%d candidate placements, %d variables, compiled after %.1f s",
             literals.count,
             encoding.algebra.variables,
             search.request.seconds,
         )
+        return encoding
+
+    def search(
+        self, search: Incumbent, encoding: Encoding, budget: Budget, others: Others | None = None, parts: bool = True
+    ) -> tuple[str | None, bool]:
+        """Search all candidates; return why there is no answer, if that is proven, and whether the answer is.
+
+        ``parts`` says whether to improve it part by part as well.
+        """
+        model = search.model
         if search.best is None:
-            reason = self._first_answer(search, budget, encoding, known)
+            reason = self._first_answer(search, budget, encoding)
             if search.best is None:
                 return reason, False
         proven = True
@@ -103,11 +128,9 @@ class CpsatEngine:
             self._fewest_moves(search, encoding)
         return None, proven
 
-    def _first_answer(
-        self, search: Incumbent, budget: Budget, encoding: Encoding, known: NDArray[np.int32]
-    ) -> str | None:
+    def _first_answer(self, search: Incumbent, budget: Budget, encoding: Encoding) -> str | None:
         """Find any assignment that holds all hard cells; return why there is none, if that is proven."""
-        request, problem = search.request, search.model.problem
+        request, problem, known = search.request, search.model.problem, _known(search)
         first = Position(search, encoding, 0)
         first.aim()
         encoding.hint_from(CellValues(problem, known))
@@ -183,10 +206,17 @@ class CpsatEngine:
                 search.replace(assignment)
 
 
+def _known(search: Incumbent) -> NDArray[np.int32]:
+    """Return the best answer, or where to start from if there is none."""
+    if search.best is not None:
+        return search.best
+    return search.request.start if search.request.start is not None else search.model.problem.initial
+
+
 def fits(search: Incumbent) -> bool:
     """Whether the whole problem can be one CP-SAT model, and be compiled in the time that there is."""
     problem = search.model.problem
     pairs = len(problem.objects) * (len(problem.containers) + 1)
-    compiling = pairs * _SECONDS_PER_PAIR
+    compiling = pairs * _SECONDS_PER_PAIR + len(search.model.graph) * _SECONDS_PER_CELLS
     hurried = compiling > _MOMENT and compiling > search.budget.remaining / 2
     return pairs <= ALL_PAIRS and not (search.found is not None and hurried)

@@ -118,7 +118,14 @@ class BulkModel:
                 body.coeffs.append(factors[row])
             body.domain.extend((max(least, -INFINITE), min(most, INFINITE)))
 
-    def linear_of(self, var: IntArray, coef: IntArray, low: int, high: int, enforce: int | None = None) -> None:
+    def linear_of(
+        self,
+        var: IntArray | list[int],
+        coef: IntArray | list[int],
+        low: int,
+        high: int,
+        enforce: int | None = None,
+    ) -> None:
         """Demand one linear constraint, under a literal if one is given."""
         constraint = self.proto.constraints.add()
         if enforce is not None:

@@ -55,31 +55,27 @@ def first_secants(bulk: BulkModel, squares: Squares, start: IntArray) -> bool:
             ]
             near = {here - 1, here, *(here + offset for offset in offsets), *(here - offset for offset in offsets)}
             points = {point for point in near | {least, most - 1, 0, -1} if least <= point < most}
-        for point in sorted(points):
-            _secant(bulk, squares, row, point)
+        _secants(bulk, squares, row, sorted(points))
     return bool((high - low <= _WHOLE_RANGE).all())
 
 
 def more_secants(bulk: BulkModel, squares: Squares, at: IntArray) -> None:
     """Make the squares exact at ``at``, one x per row, and at its neighbours."""
     for row, here in enumerate(at.tolist()):
-        for point in (here - 1, here):
-            _secant(bulk, squares, row, point)
+        _secants(bulk, squares, row, [here - 1, here])
 
 
-def _secant(bulk: BulkModel, squares: Squares, row: int, point: int) -> None:
-    """Demand ``divisor · y >= (2k + 1) x - k (k + 1) + ⌊divisor/2⌋ - divisor + 1``.
+def _secants(bulk: BulkModel, squares: Squares, row: int, points: list[int]) -> None:
+    """Demand ``divisor · y >= (2k + 1) x - k (k + 1) + ⌊divisor/2⌋ - divisor + 1`` for some points k.
 
     With y whole, the least such y is round(x² / divisor) at x = k and at x = k + 1.
     """
     x = squares.x
     first, last = int(x.start[row]), int(x.start[row + 1])
-    slope, divisor = 2 * point + 1, int(squares.divisor[row])
+    divisor = int(squares.divisor[row])
     const = int(x.const.at(x.group[row : row + 1], x.item[row : row + 1])[0])
-    right = -point * (point + 1) + divisor // 2 - divisor + 1 + slope * const
-    bulk.linear_of(
-        np.append(x.var[first:last], squares.variable[row]),
-        np.append(-slope * x.coef[first:last], divisor),
-        right,
-        INFINITE,
-    )
+    var, coef = [*x.var[first:last].tolist(), int(squares.variable[row])], x.coef[first:last].tolist()
+    for point in points:
+        slope = 2 * point + 1
+        right = -point * (point + 1) + divisor // 2 - divisor + 1 + slope * const
+        bulk.linear_of(var, [*(-slope * c for c in coef), divisor], right, INFINITE)

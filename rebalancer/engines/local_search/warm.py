@@ -72,7 +72,7 @@ def warm(on_kernel: Callable[[str], None] | None = None) -> None:
 def load(on_kernel: Callable[[str], None] | None = None) -> None:
     """Load every kernel, for what searches hand to it, and compile and keep those that are not there.
 
-    Takes ten to forty seconds where nothing is kept, a second where everything is, and next to nothing a second time.
+    Takes half a minute to two where nothing is kept, a second where everything is, and next to nothing a second time.
     Runs each kernel once on a model of two objects.
     """
     from rebalancer.engines.local_search.kernels.jit import ready

@@ -111,3 +111,35 @@ def test_a_load_fills_so_many_containers(rooms: tuple[int, ...], least: int) -> 
     model = solver.model
     assert np.ceil(model.real(0, lower_bounds(model)[0]) - 1e-6) == least
     assert solver.solve("cpsat", 20.0).objective["final"].tolist() == [least]
+
+
+@pytest.mark.parametrize(("limited", "least"), [(True, 2), (False, 1)])
+def test_containers_in_use_hold_the_memory_of_all_whatever_is_counted_of_them(limited: bool, least: int) -> None:
+    """Six tasks of two units each, on hosts of eight: two are enough; one is where nothing is limited."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({f"h{number}": [f"t{number}", f"u{number}"] for number in range(3)} | {"h3": []})
+    solver.add_object_dimension("memory", {f"{kind}{number}": 2 for kind in "tu" for number in range(3)})
+    solver.add_container_dimension("memory", {f"h{number}": 8 for number in range(4)})
+    if limited:
+        solver.add_constraint(CapacitySpec(scope="host", dimension="memory"))
+    solver.add_goal(MinimizeContainersSpec(scope="host", dimension="task_count"))
+    model = solver.model
+    assert np.ceil(model.real(0, lower_bounds(model)[0]) - 1e-6) == least
+    assert solver.solve("cpsat", 20.0).objective["final"].tolist() == [least]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_what_is_there_without_what_is_counted_tells_nothing(data: st.DataObject) -> None:
+    """Limits on one amount bound steps of another only where the one is nowhere without the other."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0", "t1"], "h1": ["t2", "t3"], "h2": []})
+    for name, sizes in (("memory", [1, 2, 3, 4]), ("port", [0, 0, 1, 2, 3])):
+        solver.add_object_dimension(name, {f"t{n}": data.draw(st.sampled_from(sizes)) for n in range(4)})
+    solver.add_container_dimension("memory", {f"h{n}": data.draw(st.integers(4, 12)) for n in range(3)})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="memory"))
+    solver.add_goal(MinimizeContainersSpec(scope="host", dimension=data.draw(st.sampled_from(["port", "task_count"]))))
+    model = solver.model
+    reachable = [values.assignment for values in every_feasible(model)]
+    if reachable:
+        assert lower_bounds(model)[0] <= min(model.evaluate(assignment).integers[0] for assignment in reachable)
