@@ -11,7 +11,7 @@ well, which cost the same however large an amount is, up to the most that it may
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,13 @@ SAFETY = 2.0**-44
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """Cells that are ``slope · tally[key] + const`` each."""
+    """Cells that are ``slope · round(tally[key] / per) + const`` each."""
 
     tally: Tally
     key: IntArray
     slope: IntArray
     const: IntArray
+    per: int = 1
 
 
 #: Returns, by group, the least and the most that chosen cells of a tally can add up to; None where it cannot tell.
@@ -61,7 +62,7 @@ def bound_by_totals(cells: Reduce, totals: Totals, limits: Limits | None = None)
     divisor_of_x = 1 if steps else _divisor_of_convex(source)
     if divisor_of_x is None or source.groups * source.items > MOST_CELLS:
         return None
-    form = affine(source, through=True)
+    form = affine(source, through=True, coarse=not steps)
     if form is None:
         return None
     coef = np.broadcast_to(cells.coef.dense(), (source.groups, source.items)).ravel().astype(np.int64)
@@ -84,9 +85,14 @@ def bound_by_totals(cells: Reduce, totals: Totals, limits: Limits | None = None)
     for group in np.unique(owner).tolist():
         rows = owner == group
         scale = coef[rows] * divided, slope[rows].astype(np.float64), const[rows].astype(np.float64)
-        low, least, largest = float(form.tally.low), float(low_total[group]), float(high_total[group])
+        least, largest = float(low_total[group]), float(high_total[group])
+        low, high = float(form.tally.low), float(form.tally.high)
+        if form.per > 1:  # each rounds by half of a coarser unit at most, all together by half as many as there are
+            off = np.count_nonzero(rows) / 2 + 1
+            least, largest = np.floor(least / form.per - off), np.ceil(largest / form.per + off)
+            low, high = np.floor(low / form.per), np.ceil(high / form.per)
         function = _square_dual if squared else _hinge_dual
-        total += function(*scale, low, float(form.tally.high), least, largest, float(divisor_of_x))
+        total += function(*scale, low, high, least, largest, float(divisor_of_x))
     return _whole(total)
 
 
@@ -146,8 +152,11 @@ def _single(grid: Grid) -> bool:
     return grid.table.size == 1 and not len(grid.keys)
 
 
-def affine(cells: Cells, through: bool = False) -> Affine | None:
-    """Return cells as affine forms of one tally, or None. ``through`` looks at a `Map`'s x instead of its value."""
+def affine(cells: Cells, through: bool = False, coarse: bool = False) -> Affine | None:
+    """Return cells as affine forms of one tally, or None.
+
+    ``through`` looks at a `Map`'s x instead of its value; ``coarse`` takes a tally in coarser units as well.
+    """
     if isinstance(cells, Tally):
         size = cells.groups * cells.items
         return _of_tally(cells, np.arange(size)) if size <= MOST_CELLS else None
@@ -159,18 +168,26 @@ def affine(cells: Cells, through: bool = False) -> Affine | None:
         if inner is None:
             return None
         return Affine(inner.tally, inner.key[at], inner.slope[at], inner.const[at])
-    if not isinstance(cells, Map) or len(cells.terms) != 1 or not (through or cells.function is Function.IDENTITY):
+    if not isinstance(cells, Map) or len(cells.terms) != 1:
         return None
     term = cells.terms[0]
+    if coarse and not through and cells.function is Function.ROUND and isinstance(term.cells, Tally):
+        whole = all(_single(grid) for grid in (term.coef, cells.const, cells.divisor))
+        if not whole or int(term.coef.table[0, 0]) != 1 or cells.const.largest_magnitude():
+            return None
+        inner = affine(term.cells)
+        return None if inner is None else replace(inner, per=int(cells.divisor.table[0, 0]))
+    if not (through or cells.function is Function.IDENTITY):
+        return None
     shape = (cells.groups, cells.items)
     if (term.cells.groups, term.cells.items) != shape or cells.groups * cells.items > MOST_CELLS:
         return None
-    inner = affine(term.cells)
+    inner = affine(term.cells, coarse=coarse)
     if inner is None:
         return None
     coef = np.broadcast_to(term.coef.dense(), shape).ravel().astype(np.int64)
     const = np.broadcast_to(cells.const.dense(), shape).ravel().astype(np.int64)
-    return Affine(inner.tally, inner.key, coef * inner.slope, coef * inner.const + const)
+    return Affine(inner.tally, inner.key, coef * inner.slope, coef * inner.const + const, inner.per)
 
 
 def _of_tally(tally: Tally, key: IntArray) -> Affine | None:

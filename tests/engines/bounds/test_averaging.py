@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rebalancer import CapacitySpec, MinimizeContainersSpec, Rebalancer
+from rebalancer import BalanceSpec, CapacitySpec, MinimizeContainersSpec, PlacedSpec, Rebalancer
 from rebalancer.engines.bounds import lower_bounds
 from rebalancer.engines.cpsat.candidates import every_pair, pruned
 from rebalancer.engines.cpsat.totals import averaging_bound
@@ -143,3 +143,20 @@ def test_what_is_there_without_what_is_counted_tells_nothing(data: st.DataObject
     reachable = [values.assignment for values in every_feasible(model)]
     if reachable:
         assert lower_bounds(model)[0] <= min(model.evaluate(assignment).integers[0] for assignment in reachable)
+
+
+@pytest.mark.parametrize("formula", ["IDEAL", "LINEAR"])
+@pytest.mark.parametrize("unit", [1, 2**40 + 1])
+def test_amounts_in_bytes_are_bounded_as_those_in_gigabytes_are(formula: str, unit: int) -> None:
+    """3, 1, 2 and 2 split evenly: there the bound of a square is what is reached, whatever the unit."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0", "t1"], "h1": ["t2", "t3"]})
+    solver.add_object_dimension("memory", {f"t{n}": size * unit for n, size in enumerate((3, 1, 2, 2))})
+    solver.add_container_dimension("memory", {"h0": 8 * unit, "h1": 8 * unit})
+    solver.add_constraint(PlacedSpec())
+    solver.add_goal(BalanceSpec(scope="host", dimension="memory", formula=formula, upper_bound=0.25))
+    model = solver.model
+    reached = min(float(model.evaluate(values.assignment).objective[0]) for values in every_feasible(model))
+    bound = model.real(0, lower_bounds(model)[0])
+    assert reached > 0
+    assert reached * 0.999 <= bound <= reached
