@@ -105,4 +105,7 @@ def _show(plan: Plan, output: str, written: list[str]) -> None:
         click.echo(f"blocked: {one.object} from {one.source} to {one.destination}: {'; '.join(one.reasons)}")
     if len(plan.blocked) > 20:
         click.echo(f"… and {len(plan.blocked) - 20} more are blocked")
+    if plan.beyond_caps:
+        waves = len({wave for wave, _ in plan.beyond_caps})
+        click.echo(f"way back: {waves} of {plan.rollback.waves} waves exceed a cap; see {output}/plan.md")
     click.echo(f"{', '.join(written[:-1])} and {written[-1]} are in {output}")

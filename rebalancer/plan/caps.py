@@ -81,6 +81,19 @@ def cap_cells(options: PlanOptions, problem: Problem) -> list[CapCells]:
     return out
 
 
+def turned_caps(options: PlanOptions, problem: Problem) -> list[CapCells]:
+    """Return the caps that a way back meets otherwise than the way there, counted from the way there.
+
+    Where that leaves a container, the way back goes into it. All other caps are the same both ways.
+    """
+    out = []
+    if options.max_in_per_container is not None:
+        out.append(_named("max_in_per_container", options.max_in_per_container, problem.containers, _out_of))
+    if options.max_out_per_container is not None:
+        out.append(_named("max_out_per_container", options.max_out_per_container, problem.containers, _into))
+    return out
+
+
 def _one(name: str, limit: int, unit: Fraction, count: _Count) -> CapCells:
     return CapCells(name, None, np.array([min(limit, int(UNLIMITED))], np.int64), unit, count)
 

@@ -74,7 +74,11 @@ def to_json(plan: Plan, inputs: Mapping[str, str] | None = None, created: dateti
         ],
         "excess": [vars(one) for one in plan.excess],
         "peaks": [{**vars(one), "objective": list(one.objective)} for one in plan.peaks],
-        "rollback": {"waves": plan.rollback.waves, "steps": list(plan.rollback_rows())},
+        "rollback": {
+            "waves": plan.rollback.waves,
+            "steps": list(plan.rollback_rows()),
+            "beyond_caps": [{"wave": wave, "reason": reason} for wave, reason in plan.beyond_caps],
+        },
     }
 
 

@@ -20,6 +20,7 @@ from rebalancer.plan.plan import Plan
 from rebalancer.plan.route import Route
 from rebalancer.plan.staging import travel
 from rebalancer.plan.steps import Blocked, Steps
+from rebalancer.plan.undo import Undoing, undoing, way_back
 from rebalancer.plan.verify import replay
 from rebalancer.plan.waves import Journey
 from rebalancer.problem import Fault, InputError
@@ -86,8 +87,8 @@ def make_plan(
         # what has to hold at the end would not, as not everything gets there: it holds all along instead
         way = _way(model, start, end, options, strict=True)
     forward = replay(model, start, way.steps, options, end, scored=True)
-    back = Route.of(model, forward.end, start, options).back(way.steps)
-    backward = replay(model, forward.end, back, options)
+    back = way_back(Route.of(model, forward.end, start, options), way.steps, way.undoing)
+    backward = replay(model, forward.end, back, options, beyond=way.undoing.beyond)
     for what, report in (("plan", forward), ("way back", backward)):
         if not report.safe:
             wave, message = report.problems[0]
@@ -107,6 +108,7 @@ def make_plan(
         way.staged,
         options,
         created or datetime.now(UTC),
+        tuple(backward.beyond),
         model,
         start,
     )
@@ -117,6 +119,7 @@ class _Way:
     """The way there, as it goes into a `Plan`."""
 
     steps: Steps
+    undoing: Undoing
     lower_bound: int
     exact: bool
     blocked: tuple[Blocked, ...]
@@ -133,7 +136,9 @@ def _way(model: Model, start: NDArray[np.int32], end: NDArray[np.int32], options
     steps, bound, exact = _fewest(route, flown, journey, options)
     staged = _staged_steps(steps)
     blocked = tuple(_blocked(journey))
-    return _Way(steps, bound, exact, blocked, tuple(_reasons(steps, worth, legs, staged)), staged)
+    return _Way(
+        steps, undoing(route, steps), bound, exact, blocked, tuple(_reasons(steps, worth, legs, staged)), staged
+    )
 
 
 def _breaks_at_end(model: Model, start: NDArray[np.int32], end: NDArray[np.int32], steps: Steps) -> bool:
@@ -170,11 +175,16 @@ def _flown(route: Route, journey: Journey) -> Steps:
     known = journey.always, journey.between, order
     steps = route.steps(Legs(who, np.array(journey.source, np.int32)[order], goes), wave, known)
     tight = route.squeezed(steps, known)
-    return tight if tight is steps or _safe(route, tight) else steps
+    return tight if tight is steps or _as_good(route, tight, steps) else steps
 
 
 def _safe(route: Route, steps: Steps) -> bool:
     return replay(route.model, route.start, steps, route.options, route.end).safe
+
+
+def _as_good(route: Route, steps: Steps, known: Steps) -> bool:
+    """Return whether steps are safe, and no more waves of their way back exceed a cap than of others."""
+    return _safe(route, steps) and len(undoing(route, steps).beyond) <= len(undoing(route, known).beyond)
 
 
 def _fewest(route: Route, legs: Legs, journey: Journey, options: PlanOptions) -> tuple[Steps, int, bool]:
@@ -196,7 +206,7 @@ def _fewest(route: Route, legs: Legs, journey: Journey, options: PlanOptions) ->
     found = fewest_waves(journey.always, journey.between, number, known, options.exact_time)
     if found.wave is not None:
         better = route.steps(legs, found.wave)
-        if _safe(route, better):
+        if _as_good(route, better, steps) or (not direct and _safe(route, better)):
             _arrived(journey)
             return better, found.bound, True
     if direct:

@@ -33,6 +33,7 @@ def to_markdown(
         _instructions(plan),
         _blocked(plan),
         _excess(plan),
+        _beyond_caps(plan),
         _waves(plan),
         _steps(plan, limit),
         _inputs(inputs or {}),
@@ -65,7 +66,7 @@ def _facts(plan: Plan, created: datetime | None) -> list[str]:
         ("Above a limit on the way", f"{_count(len(plan.excess), 'place')} (allowed)" if plan.excess else "nothing"),
         ("Moved in all", _amounts(_total(plan))),
         ("In flight at most", _amounts(_most(plan))),
-        ("Way back", f"{_count(len(plan.rollback), 'step')} in {_count(plan.rollback.waves, 'wave')}, verified"),
+        ("Way back", _way_back(plan)),
     ]  # fmt: skip
     if plan.peaks:
         before = plan.model.objective(plan.start).tolist()
@@ -143,6 +144,20 @@ def _excess(plan: Plan) -> list[str]:
     head = "Broken at the start or at the end anyway, and never worse than that; or not demanded to hold on the way:"
     columns = ("constraint", "where", "waves", "above by at most", "has to hold")
     return ["## Above a limit on the way", "", head, "", *_table(columns, rows), *more]
+
+
+def _way_back(plan: Plan) -> str:
+    beyond = len({wave for wave, _ in plan.beyond_caps})
+    but = f"; {beyond} of them beyond a cap, see [Way back](#way-back)" if beyond else ""
+    return f"{_count(len(plan.rollback), 'step')} in {_count(plan.rollback.waves, 'wave')}, verified{but}"
+
+
+def _beyond_caps(plan: Plan) -> list[str]:
+    if not plan.beyond_caps:
+        return []
+    more = _more(len(plan.beyond_caps), _LISTED, "`rollback.beyond_caps` in `plan.json`")
+    head = "These waves of the way back exceed a cap: no less of what they undo was found to go back together."
+    return ["## Way back", "", head, "", *_table(("wave", "cap"), plan.beyond_caps[:_LISTED]), *more]
 
 
 def _waves(plan: Plan) -> list[str]:

@@ -49,6 +49,8 @@ class Plan:
     options : PlanOptions
     created : datetime
         With its time zone.
+    beyond_caps : tuple of (int, str)
+        Waves of the way back, counted from 1, that exceed a cap, and which: no less was found to go back together.
     """
 
     status: str
@@ -63,6 +65,7 @@ class Plan:
     staged: tuple[tuple[int, int], ...]
     options: PlanOptions
     created: datetime
+    beyond_caps: tuple[tuple[int, str], ...]
     model: Model = field(repr=False)
     start: NDArray[np.int32] = field(repr=False)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.model import Model
-from rebalancer.plan.caps import cap_cells
+from rebalancer.plan.caps import cap_cells, turned_caps
 from rebalancer.plan.checks import Demand, demands, sort_demands, touching
 from rebalancer.plan.ledger import Ledger, Legs
 from rebalancer.plan.room import Room
@@ -34,6 +34,8 @@ class Route:
     options : PlanOptions
     always, between : Ledger
         Of what holds at every moment, caps included, and of net changes between waves.
+    turned : Ledger
+        Of the caps that the way back meets otherwise than the way there.
     checks : list of Demand
         What no ledger can keep.
     """
@@ -44,6 +46,7 @@ class Route:
     options: PlanOptions
     always: Ledger
     between: Ledger
+    turned: Ledger
     checks: list[Demand]
 
     @staticmethod
@@ -57,6 +60,7 @@ class Route:
             model, start, end, options,
             Ledger(problem, stated.always, cap_cells(options, problem), start, end),
             Ledger(problem, stated.between, [], start, end),
+            Ledger(problem, [], turned_caps(options, problem), start, end),
             stated.checks,
         )  # fmt: skip
 
@@ -67,7 +71,8 @@ class Route:
 
     def journey(self, legs: Legs) -> Journey:
         """Return a journey at its start; legs by priority."""
-        return Journey.begin(self.model, self.always, self.between, self.checks, legs, self.start)
+        rooms = Room(self.always), Room(self.between), Room(self.turned)
+        return Journey.begin(self.model, rooms, self.checks, legs, self.start)
 
     def steps(self, legs: Legs, wave: IntArray, known: Numbered | None = None) -> Steps:
         """Return legs as steps, sorted by wave and otherwise as given, with what each has to wait for.
@@ -102,25 +107,3 @@ class Route:
         if int(depth.max()) + 1 >= steps.waves:
             return steps
         return self.steps(Legs(steps.who, steps.source, steps.destination), depth, known)
-
-    def back(self, steps: Steps) -> Steps:
-        """Return the way back, on the route from the end to the start: the last wave first, each step undone.
-
-        A wave whose way back exceeds a cap (into a container, where out of it was capped) is split.
-        """
-        order = np.lexsort((-np.arange(len(steps)), -steps.wave))
-        legs = Legs(steps.who[order], steps.destination[order], steps.source[order])
-        undone = steps.waves - 1 - steps.wave[order]
-        caps = Room(Ledger(self.model.problem, [], self.always.caps, self.start, self.start))
-        caps.add(legs)
-        wave, number = np.empty(len(legs), np.int64), 0
-        for old in range(steps.waves):
-            left = np.flatnonzero(undone == old)
-            while len(left):
-                together = caps.first_fit(left)
-                if not len(together):
-                    together = left[:1]
-                wave[together] = number
-                number += 1
-                left = left[~np.isin(left, together)]
-        return self.steps(legs, wave)

@@ -93,11 +93,21 @@ class TotalsPart(_Part):
     blocked: int
 
 
+class BeyondCapsRow(_Part):
+    """A cap that a wave of the way back exceeds."""
+
+    wave: int = Field(ge=1)
+    reason: str = Field(description="Which cap, and by how much.")
+
+
 class RollbackPart(_Part):
     """The way back; from any wave onwards, those of its steps that undo what was done."""
 
     waves: int
     steps: list[UndoRow]
+    beyond_caps: list[BeyondCapsRow] = Field(
+        [], description="Waves that no way was found to split within the caps, so that what has to hold does."
+    )
 
 
 class PlanFile(_Part):

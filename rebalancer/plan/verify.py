@@ -6,6 +6,7 @@ is on its way; caps are counted from the steps.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,12 +44,15 @@ class Replay:
         One per wave.
     end : int32 array
         Where everything is at the end.
+    beyond : list of (wave, message)
+        Caps that are exceeded, and may be.
     """
 
     problems: list[tuple[int, str]]
     excess: list[Excess]
     peaks: list[Peak]
     end: NDArray[np.int32] = field(repr=False)
+    beyond: list[tuple[int, str]] = field(default_factory=list)
 
     @property
     def safe(self) -> bool:
@@ -64,6 +68,7 @@ def replay(
     reference: NDArray[np.int32] | None = None,
     scored: bool = False,
     whole: bool = False,
+    beyond: Collection[int] = (),
 ) -> Replay:
     """Carry out steps on paper.
 
@@ -80,6 +85,8 @@ def replay(
         Whether peaks have the objective: of every wave, or of as many as there is time for.
     whole : bool
         Whether to evaluate all cells in every wave, not only those that it touches.
+    beyond : collection of int
+        Waves, counted from 0, that may exceed caps.
     """
     report = Replay([], [], [], start.copy())
     if not _chained(model, start, steps, report):
@@ -95,7 +102,7 @@ def replay(
         rows = steps.in_wave(wave)
         flights = Flights(steps.who[rows], steps.source[rows], steps.destination[rows])
         for message in caps_broken(model, steps, rows, options):
-            report.problems.append((wave + 1, message))
+            (report.beyond if wave in beyond else report.problems).append((wave + 1, message))
         tallies.carry_out(flights, wave, last=wave == steps.waves - 1)
         now[flights.who] = flights.destination
         counts = scored and ((wave + 1) % stride == 0 or wave == steps.waves - 1)
