@@ -54,7 +54,9 @@ def order_statistic(
     rare = decisive.size > DENSE_CELLS and decisive.table.size == values.table.size == 1
     if max(shape[0] * shape[1], 0 if rare else decisive.size) > LARGEST_TABLE:
         raise GridTooLarge(f"{decisive.groups} groups × {decisive.items} items")
-    keys = np.union1d(decisive.keys, values.keys) if rare else np.arange(decisive.size)
+    # most cells hold the same: those at 0 where all are written down
+    edge, usual = (decisive.table[0, 0], values.table[0, 0]) if rare else (0, values.table.dtype.type(0))
+    keys = np.union1d(decisive.keys, values.keys) if rare else _not_zero(decisive, values)
     to_group, to_item = group[keys // decisive.items], item[keys % decisive.items]
     kept = (to_group >= 0) & (to_item >= 0)
     keys, key = keys[kept], to_group[kept] * shape[1] + to_item[kept]
@@ -65,9 +67,8 @@ def order_statistic(
     counted = [np.bincount(part[part >= 0], minlength=length) for part, length in zip(maps, shape, strict=True)]
     listed = np.bincount(key, minlength=shape[0] * shape[1])
     others = np.outer(*counted).ravel() - listed
-    larger = np.bincount(key[ints > decisive.table[0, 0]], minlength=len(listed))
+    larger = np.bincount(key[ints > edge], minlength=len(listed))
     first = np.cumsum(listed) - listed
-    usual = values.table[0, 0]
     if rest:
         position = np.arange(len(key)) - np.repeat(first, listed)
         position += np.where(position < larger[key], 0, others[key])
@@ -79,3 +80,9 @@ def order_statistic(
         found = np.flatnonzero((nth >= 0) & ((nth < larger) | (nth >= larger + others)))
         out[found] = exact[(first + np.where(nth < larger, nth, nth - others))[found]]
     return Grid(*shape, out.reshape(shape))
+
+
+def _not_zero(*grids: Grid) -> IntArray:
+    """Return the keys of the cells that are not 0 in every one of some grids."""
+    group, item = np.nonzero(np.logical_or.reduce([grid.dense() != 0 for grid in grids]))
+    return np.asarray(group * grids[0].items + item)
