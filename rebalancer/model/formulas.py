@@ -164,10 +164,11 @@ class Formulas:
         groups, items = (common_length([shape[axis] for shape in shapes]) for axis in (0, 1))
         others = [known for known in (divisor.unit if divisor is not None else None, finest) if known is not None]
         unit, error = self._unit_of(given, offset, limit, others)
+        # not of objectives, whose limit is another: nothing has to hold in them, and small integers are proven sooner
+        if unit is None and limit == EXACT_LIMIT and all(coef.grid.size == 1 for _, coef in given):
+            unit, error = self._unit_of_large(given, offset)
         if unit is None and function is Function.IDENTITY and groups * items == 1:
             return self._scalar(given, offset)
-        if unit is None and limit >= EXACT_LIMIT and all(coef.grid.size == 1 for _, coef in given):
-            unit, error = self._unit_of_large(given, offset)
         if unit is None:  # coarser inputs, so that coefficients and constant, which cannot be exact, keep enough digits
             room = limit >> (COEFFICIENT_BITS + max(1, len(given)).bit_length())
             given = [(self.rounded(cells, room), coef) for cells, coef in given]
@@ -244,7 +245,7 @@ class Formulas:
 
     @staticmethod
     def _unit_of_large(given: list[tuple[Cells, Param]], offset: Param) -> tuple[Fraction | None, Fraction]:
-        """Return the unit in which a form of large amounts is exact but for its constant, and its error.
+        """Return the unit in which a form of large amounts is exact, or exact but for its constant, and its error.
 
         None where they are too large, or where what makes it large is its coefficients.
         """
@@ -252,7 +253,8 @@ class Formulas:
         fine = rational_gcd(factors)
         if size_of(given, offset) / fine > LARGE_LIMIT or max(factors, default=fine) / fine > 2**COEFFICIENT_BITS:
             return None, Fraction(0)
-        return fine, sum((error_of(cells, coef) for cells, coef in given), offset.slack) + fine
+        rounded = Fraction(0) if offset.is_zero or (offset.unit / fine).denominator == 1 else fine
+        return fine, sum((error_of(cells, coef) for cells, coef in given), offset.slack) + rounded
 
     def _finish(
         self,

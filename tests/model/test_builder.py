@@ -359,6 +359,28 @@ def test_what_is_counted_in_bytes_holds_to_the_byte(bits: int) -> None:
     assert 0 < sum(feasible) < len(feasible)
 
 
+@pytest.mark.parametrize("bits", [30, 50, 52, 58])
+def test_a_single_cell_of_large_amounts_is_told_apart_from_a_limit(bits: int) -> None:
+    """One host: what it has less what stays there and less a limit that is no multiple of a unit."""
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({"h0": ["a", "b"]}, ["c"])
+    builder.add_object_dimension("bytes", {"a": 2**bits, "b": 3, "c": 2**bits + 1})
+    problem = builder.build()
+    model = ModelBuilder(problem)
+    stays = model.tally("host", "bytes", family="STAYED")
+    for limit in (Fraction(0), Fraction(2**bits), Fraction(2**bits + 1), Fraction(2 * 2**bits + 1, 2)):
+        over = model.linear([(model.amount("host", "bytes"), 1), (stays, -1)], -limit)
+        held = model.linear([(model.amount("host", "bytes"), 2), (stays, -1)], -limit)
+        for places in product((0, -1), repeat=3):
+            a, b, c = (place == 0 for place in places)
+            assignment = np.array(places, np.int32)
+            for cells, times in ((over, 0), (held, 1)):
+                true = times * (2**bits * a + 3 * b) + (times + 1) * (2**bits + 1) * c - limit
+                got = int(integers(problem, cells, assignment)[0, 0])
+                assert (got > 0) == (true > 0)
+                assert abs(got * cells.unit - true) <= cells.error
+
+
 def test_a_formula_over_nothing_is_its_constant() -> None:
     problem = world()
     model = ModelBuilder(problem)

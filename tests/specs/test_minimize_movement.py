@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rebalancer import PlacedSpec, Rebalancer
@@ -108,3 +110,32 @@ def test_bytes_are_told_apart() -> None:
     score = solver.model.evaluate(moved)
     assert score.feasible
     assert score.goals[0] == pytest.approx((2**30 + 6) / 3 + (2**30 + 5) / 2**36 / 3, rel=1e-12)
+
+
+@pytest.mark.parametrize("fields", [{}, {"do_not_normalize": True}, {"do_not_normalize": True, "allowance": 2}])
+@pytest.mark.parametrize("sizes", [(2 * 10**15, 10**15 + 1), (10**15, 0.001), (3 * 10**15, 0.25), (2**60, 2, 3)])
+def test_as_a_limit_it_holds_to_the_unit_however_much_there_is(
+    fields: dict[str, Any], sizes: tuple[float, ...]
+) -> None:
+    solver = Rebalancer("task", "host")
+    names = [f"t{n}" for n in range(len(sizes))]
+    solver.set_assignment({"h0": names, "h1": []})
+    solver.add_object_dimension("memory", dict(zip(names, sizes, strict=True)))
+    solver.add_constraint(MinimizeMovementSpec(dimension="memory", **fields), policy="HARD")
+    for places in product(range(2), repeat=len(sizes)):
+        moved = sum(size for size, place in zip(sizes, places, strict=True) if place)
+        score = solver.model.evaluate(np.array(places, np.int32))
+        assert score.feasible == (moved <= fields.get("allowance", 0))
+    start = solver.evaluate()
+    assert not start.worsened
+    assert start.constraints["final_violation"].tolist() == [0]
+    assert solver.solve("cpsat", time_limit=30, workers=1).status == "OPTIMAL"
+
+
+def test_what_is_broken_by_nothing_costs_nothing() -> None:
+    """Four hundred volumes, 4 PB together, none of which moves."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": [f"t{n}" for n in range(400)], "h1": []})
+    solver.add_object_dimension("memory", {f"t{n}": 10**13 + n for n in range(400)})
+    solver.add_constraint(MinimizeMovementSpec(dimension="memory"), invalid_state=7)
+    assert solver.evaluate().objective["final"].tolist() == [0]
