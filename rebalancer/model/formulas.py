@@ -177,9 +177,9 @@ class Formulas:
             error = sum(
                 (error_of(cells, coef) + unit * cells.largest / 2 for cells, coef in given), unit + offset.slack
             )
-        integer_terms = tuple(
-            Term(cells, coef.scaled(cells.unit).in_units(unit, "nearest"), coef) for cells, coef in given
-        )
+        scaled = [Term(cells, coef.scaled(cells.unit).in_units(unit, "nearest"), coef) for cells, coef in given]
+        # what is rounded to nothing is within the error, and is no input: nobody needs to know what it is
+        integer_terms = tuple(term for term in scaled if extremes(term.coef) != (0, 0))
         integer_const = offset.in_units(unit, "up")
         low, high = form_range(integer_terms, integer_const)
         return self._finish(

@@ -381,6 +381,29 @@ def test_a_single_cell_of_large_amounts_is_told_apart_from_a_limit(bits: int) ->
                 assert abs(got * cells.unit - true) <= cells.error
 
 
+def test_what_is_rounded_to_nothing_is_no_input() -> None:
+    """A trillion times as much of one as of the other: 10^13 in steps of 1, and 10^-6 in steps of 10^-6, times 1/3."""
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({"h0": ["a"], "h1": ["b"], "h2": []})
+    builder.add_object_dimension("mem", {"a": 10**13, "b": 10**13})
+    builder.add_object_dimension("cpu", {"a": 1e-6, "b": 1e-6})
+    problem = builder.build()
+    model = ModelBuilder(problem)
+    mem, cpu = model.amount("host", "mem"), model.amount("host", "cpu")
+    cells = model.linear([(mem, Param.of([Fraction(1, 3), 1, 1])), (cpu, 1)])
+    assert mem in cells.inputs or cells.inputs[0].inputs == (mem,)
+    assert cpu not in cells.inputs
+    for places in product((-1, 0, 1, 2), repeat=2):
+        assignment = np.array(places, np.int32)
+        got = integers(problem, cells, assignment)[0]
+        reported = floats_of(cells, evaluate_cells(CellValues(problem, assignment), cells)).dense()[0]
+        for host in range(3):
+            count = places.count(host)
+            true = count * (Fraction(10**13, 1 if host else 3) + Fraction(1, 10**6))
+            assert abs(int(got[host]) * cells.unit - true) <= cells.error
+            assert abs(Fraction(float(reported[host])) - true) <= cells.error
+
+
 def test_a_formula_over_nothing_is_its_constant() -> None:
     problem = world()
     model = ModelBuilder(problem)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rebalancer import Rebalancer
 from rebalancer.problem import Problem, ProblemBuilder
 from rebalancer.specs.disaster_recovery_capacity import DisasterRecoveryCapacitySpec
 from tests.specs.worlds import broken, codes, faults, feasible, goal, table
@@ -80,3 +81,15 @@ def test_constraint_has_one_component_per_item() -> None:
 )
 def test_faults(fields: dict[str, Any], expected: list[tuple[str, str]]) -> None:
     assert codes(faults(site(), spec(**fields))) == expected
+
+
+def test_amounts_that_are_next_to_nothing_beside_what_is_offered_can_be_solved() -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a"], "h1": ["b"]})
+    solver.add_object_dimension("mem", {"a": 1e-6, "b": 1e-6})
+    solver.add_container_dimension("mem", {"h0": 1e13, "h1": 1e13})
+    chain = {"primary_to_set_of_secondary_objects": {"a": ["b"]}}
+    solver.add_constraint(DisasterRecoveryCapacitySpec(scope="host", dimension="mem", **chain), policy="HARD")
+    solution = solver.solve("cpsat", time_limit=30, workers=1)
+    assert solution.status == "OPTIMAL"
+    assert solution.assignment == {"a": "h0", "b": "h1"}

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from rebalancer import Rebalancer
 from rebalancer.problem import Problem
 from rebalancer.specs.leftover_ratio import LeftoverRatioSpec
 from tests.specs.worlds import broken, builder, codes, faults, goal
@@ -45,3 +48,17 @@ def test_counts_and_dynamic_dimensions() -> None:
     assert codes(faults(world(), spec(dimension="vec"))) == [("vector-dimension", "dimension")]
     assert codes(faults(world(), spec(other_dimension="vec"))) == [("vector-dimension", "other_dimension")]
     assert codes(faults(world(), spec(other_dimension="dsk"))) == [("unknown-name", "other_dimension")]
+
+
+@pytest.mark.parametrize("engine", ["cpsat", "local_search", "neighbourhood"])
+def test_what_is_next_to_nothing_beside_the_other_can_be_solved(engine: str) -> None:
+    """Of 10^13 and of 10^-6: 10^13 are left free on each host, less four millionths, wherever the two tasks are."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a"], "h1": ["b"]})
+    solver.add_object_dimension("mem", {"a": 10**13, "b": 10**13})
+    solver.add_object_dimension("cpu", {"a": 1e-6, "b": 1e-6})
+    solver.add_container_dimension("mem", {"h0": 2 * 10**13, "h1": 2 * 10**13})
+    solver.add_container_dimension("cpu", {"h0": 4e-6, "h1": 4e-6})
+    solver.add_goal(spec(dimension="mem", other_dimension="cpu"))
+    solution = solver.solve(engine, time_limit=30, iterations=4, workers=1)
+    assert solution.objective["final"].tolist() == [pytest.approx(2e13, rel=1e-12)]
