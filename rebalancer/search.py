@@ -77,10 +77,10 @@ def search(
     )
     engine = _engine(settings.engine)
     answer = _run(engine, model, request)
-    watch.call = None  # a searcher that was left behind has nothing to tell
-    if watch.failure is not None:
-        raise watch.failure
-    return judge(model, answer, request, settings.engine)
+    watch.raise_if_failed()
+    solution = judge(model, answer, request, settings.engine)
+    watch.conclude(solution)
+    return solution
 
 
 def _engine(name: str) -> Engine:
@@ -100,15 +100,58 @@ class _Watch:
         self.call = call
         self.stop = stop
         self.failure: BaseException | None = None
+        self._told: dict[int, tuple[float | None, ...]] = {}
+        self._lock = threading.Lock()
 
     def __call__(self, progress: Progress) -> None:
+        with self._lock:
+            self._tell(progress)
+
+    def _tell(self, progress: Progress) -> None:
         if self.call is None or self.failure is not None:
             return
+        before = self._told.get(progress.tuple_pos, (None,))
+        if progress.objective != before[0]:  # what was told of later positions holds no longer
+            self._told = {position: told for position, told in self._told.items() if position < progress.tuple_pos}
+        self._told[progress.tuple_pos] = _numbers(progress)
         try:
             self.call(progress)
         except BaseException as failure:
             self.failure = failure
             self.stop.set()
+
+    def conclude(self, solution: Solution) -> None:
+        """Tell what the result has, from the first position on where that is not what was told last.
+
+        From then on nothing is passed on: a searcher that was left behind has nothing to tell.
+        """
+        with self._lock:
+            result = _events(solution)
+            changed = [event for event in result if self._told.get(event.tuple_pos) != _numbers(event)]
+            for event in result[changed[0].tuple_pos :] if changed else ():
+                self._tell(event)
+            self.call = None
+        self.raise_if_failed()
+
+    def raise_if_failed(self) -> None:
+        """Raise what the caller's function has raised."""
+        if self.failure is not None:
+            raise self.failure
+
+
+def _numbers(event: Progress) -> tuple[float | None, ...]:
+    return event.objective, event.bound, event.gap
+
+
+def _events(solution: Solution) -> list[Progress]:
+    """Return a solution's tuple positions as progress; nothing where there is no answer."""
+    from rebalancer.engines.base import Progress
+
+    if not solution.found:
+        return []
+    rows = zip(solution.objective["final"], solution.objective["bound"], solution.objective["gap"], strict=True)
+    known = ([None if math.isnan(number) else float(number) for number in row] for row in rows)
+    return [Progress(solution.seconds, position, *numbers) for position, numbers in enumerate(known)]
 
 
 def _run(engine: Engine, model: Model, request: Request) -> Answer:

@@ -47,7 +47,7 @@ class Incumbent:
     budget : Budget
         Is told of improvements, and when the target is reached.
     news : ProgressLog
-        Is told of better answers and bounds of the position that is worked on.
+        Is told of better answers and bounds.
 
     Attributes
     ----------
@@ -161,8 +161,7 @@ class Incumbent:
             self.budget.improved()
             if self._target and all(value <= good for value, good in zip(integers, self._target, strict=False)):
                 self.budget.reach()
-        position = self.position
-        self.news.tell(position, integers[position])
+        self.news.tell_answer(integers)
         return True
 
     # -- what is proven -----------------------------------------------------------------------------------------------
@@ -213,10 +212,10 @@ class Incumbent:
         )
 
     def turn_to(self, position: int) -> None:
-        """Say which position is worked on from now; news are about it."""
+        """Say which position is worked on from now; it is told as it is."""
         self.position = position
-        integers = self.integers
-        self.news.tell(position, integers[position] if integers else None, self.bounds[position])
+        self.news.tell(position, None, self.bounds[position])
+        self.news.tell_answer(self.integers, position)
 
     def raise_bound(self, position: int, bound: int | None) -> None:
         """Note a proven bound of a position, given what the earlier ones are; a weaker one than before is ignored."""
@@ -225,8 +224,7 @@ class Incumbent:
         with self._lock:
             known = self.bounds[position]
             self.bounds[position] = bound = bound if known is None else max(known, bound)
-        if position == self.position:
-            self.news.tell(position, None, bound)
+        self.news.tell(position, None, bound)
 
 
 __all__ = ["Found", "Incumbent"]

@@ -61,14 +61,19 @@ class Lines(Silent):
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self._best: Progress | None = None
+        self._shown: dict[int, str] = {}  # objective by tuple position
         self._lock = threading.Lock()
 
     def __call__(self, progress: Progress) -> None:
         """Write a line if the answer is a better one."""
         with self._lock:
-            before, self._best = self._best, best_of(self._best, progress)
-            if before is not None and _answer(before) == _answer(self._best):
+            self._best = best_of(self._best, progress)
+            position, objective = self._best.tuple_pos, number(self._best.objective)
+            if self._shown.get(position) == objective:
                 return
+            # what is shown of later positions holds no longer
+            self._shown = {shown: text for shown, text in self._shown.items() if shown < position}
+            self._shown[position] = objective
             self.stream.write(f"{seconds(progress.seconds):>8}  {describe(self._best, '  ')}\n")
             self.stream.flush()
 
@@ -130,10 +135,6 @@ def best_of(before: Progress | None, progress: Progress) -> Progress:
     objective, bound = min(objectives, default=None), max(bounds, default=None)
     gap = None if objective is None or bound is None else max(0.0, objective - bound) / max(1.0, abs(objective))
     return replace(progress, objective=objective, bound=bound, gap=gap)
-
-
-def _answer(progress: Progress) -> tuple[int, float | None]:
-    return progress.tuple_pos, progress.objective
 
 
 def describe(progress: Progress, separator: str, thousands: bool = False) -> str:

@@ -20,8 +20,6 @@ from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
 
-#: A relative gap up to this counts as closed, besides what the position is rounded by.
-CLOSED = 1e-9
 #: Seconds that a bound from prices takes for each membership; up to how many it takes them at once, and up to which
 #: share of the time that is left at all; and the most memberships, which take some 1 GB.
 _EACH, _AT_ONCE, _SHARE, _MOST = 5e-6, 0.1, 0.25, 2_000_000
@@ -125,17 +123,4 @@ class _Bounds:
         return math.ceil(max(prices.value(*best), whole_bound(prices, *best)))
 
 
-def closed_as_reported(model: Model, position: int, value: float, bound: int) -> bool:
-    """Whether a bound proves an answer as far as can be told from what is reported: but for rounding.
-
-    Parameters
-    ----------
-    value : float
-        The answer's objective at the position by the exact formula.
-    bound : int
-    """
-    open_ = value - model.real(position, bound)
-    return bool(open_ <= CLOSED * max(1.0, abs(value)) + model.tuple_positions[position].epsilon)
-
-
-__all__ = ["CLOSED", "bounding", "closed_as_reported", "lower_bounds"]
+__all__ = ["bounding", "lower_bounds"]

@@ -98,6 +98,7 @@ class Whole:
         self.bound = bound
         self._position, self._budget, self._told, self._improving = position, budget, told, improving
         objective = position.objective
+        self._held = position.search.integers[: position.number]  # what CP-SAT holds the earlier positions at
         self._bends = bool(position.encoding.squares)  # with secants missing, CP-SAT's own values are too good
         # in the numbers that CP-SAT minimises: the best answer's; what is proven, and what is while it searches
         self._value = self._known = position.standing
@@ -318,7 +319,7 @@ class Whole:
             self._known = round(objective / self._unit)
             self._value = min(self._value, self._known)
             at_most = self._position.objective.at_most(self._value)
-            search.news.tell(number, at_most)
+            search.news.tell(number, at_most, given=self._held)
             self._budget.improved()
             if search.at_target(number, at_most):
                 self._turn.reach()
