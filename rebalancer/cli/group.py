@@ -14,7 +14,7 @@ import click
 
 import rebalancer
 from rebalancer.cli.exits import Exit
-from rebalancer.cli.stdout import OutputError, standard_output
+from rebalancer.cli.stdout import OutputError, standard_output, unfailing_stderr
 from rebalancer.problem.errors import Fault, InputError, nearest
 
 #: One line per verb: name -> module, whose ``command`` it is.
@@ -115,9 +115,7 @@ def _bad_usage(error: click.ClickException, as_json: bool) -> Exit:
 
 
 def _bad_output(error: OutputError) -> Exit:
-    """Say why stdout cannot be written, unless its reader has just gone (`| head`)."""
-    if not isinstance(error.cause, BrokenPipeError):
-        print(f"error[unwritable-output]: {error}", file=sys.stderr)
+    print(f"error[unwritable-output]: {error}", file=sys.stderr)
     return Exit.INTERNAL
 
 
@@ -161,10 +159,10 @@ def run() -> None:
     What is left then is to free gigabytes, object by object, and to wait for threads that an answer did not wait for:
     seconds after an interrupt. The system does the one at once, and the other is not needed.
     """
+    unfailing_stderr()
     try:
         main()
     except SystemExit as end:
         logging.shutdown()
-        if sys.stderr is not None:
-            sys.stderr.flush()
+        sys.stderr.flush()
         os._exit(int(end.code or 0))

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 _NOTICE = b"stopping with the best answer so far; interrupt again to give up\n"
@@ -37,7 +37,8 @@ def kept_answers(
         if stop.is_set() or not (answered is None or answered.is_set()):
             raise KeyboardInterrupt
         stop.set()
-        os.write(2, as_line(_NOTICE))  # print is not safe here: the signal may have come in the middle of another one
+        with suppress(OSError):
+            os.write(2, as_line(_NOTICE))  # print is not safe here: the signal may come in the middle of another one
 
     before = {number: signal.signal(number, interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -1,11 +1,11 @@
-"""Standard output that cannot be written to: a full disk, a closed descriptor, a reader that has gone."""
+"""Standard streams that cannot be written to: a full disk, a closed descriptor, a reader that has gone."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 
@@ -23,20 +23,26 @@ class OutputError(Exception):
 
 
 class _Guarded:
-    """A stream whose failures to write are told from all others."""
+    """A stream whose failures to write are told from all others. A reader that has gone wants no more: that is none."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        try:
-            return int(self._stream.write(text))
-        except OSError as error:
-            raise OutputError(error) from error
+        with self._telling():
+            self._stream.write(text)
+        return len(text)
 
     def flush(self) -> None:
-        try:
+        with self._telling():
             self._stream.flush()
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            _silence(self._stream)
         except OSError as error:
             raise OutputError(error) from error
 
@@ -62,8 +68,42 @@ def standard_output() -> Iterator[None]:
         yield
         guarded.flush()
     except OutputError:
-        # Nothing more can be written: keep the interpreter from trying, and complaining, when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        _silence(stream)
         raise
     finally:
         sys.stdout = stream
+
+
+class _Unfailing:
+    """A stream that loses what it cannot write."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def unfailing_stderr() -> None:
+    """Have whatever is written to standard error from now on cost nothing but itself where that is not possible."""
+    if sys.stderr is None:  # closed before the program started: the next file to be opened would take its place
+        descriptor = os.open(os.devnull, os.O_WRONLY)
+        sys.stderr = open(descriptor, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process runs
+    stream: Any = _Unfailing(sys.stderr)
+    sys.stderr = stream
+
+
+def _silence(stream: Any) -> None:
+    """Have a stream write nowhere: keep the interpreter from trying, and complaining, when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

@@ -33,9 +33,9 @@ class Reporter(Protocol):
 
 
 def reporter(quiet: bool, stream: TextIO | None = None) -> Reporter:
-    """Return the reporter that suits the stream (stderr)."""
+    """Return the reporter that suits the stream (stderr, which may be closed)."""
     out = stream if stream is not None else sys.stderr
-    if quiet:
+    if quiet or out is None or out.closed:
         return Silent()
     return LiveLine(out) if out.isatty() else Lines(out)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import ROOT, SCENARIO, process, written
+from tests.cli.commands import BROKEN, ROOT, SCENARIO, process, written
 
 #: An engine that reports an improvement, then searches until it is told to stop.
 ENDLESS = """
@@ -142,6 +142,39 @@ def test_a_full_disk_behind_stdout_is_one_line(tmp_path: Path, options: list[str
         )
     assert done.returncode == 1
     assert done.stderr == "error[unwritable-output]: cannot write to standard output: No space left on device\n"
+
+
+#: How a shell leaves standard error to the command, and what its last words are.
+LOST = {"closed": "2>&-", "full": "2>/dev/full", "left": "2> >(head -n 1 >/dev/null)"}
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("how", LOST.values(), ids=LOST.keys())
+@pytest.mark.parametrize("options", [[], ["-v"]], ids=["progress", "log"])
+def test_a_stderr_that_cannot_be_written_to_costs_no_answer(tmp_path: Path, how: str, options: list[str]) -> None:
+    path, folder = written(tmp_path, SCENARIO), tmp_path / "out"
+    command = f'"$@" {how}'
+    verb = [sys.executable, "-m", "rebalancer.cli", "solve", path, "--json", "-o", folder, *options]
+    done = subprocess.run(
+        ["bash", "-c", command, "bash", *map(str, verb)], stdout=subprocess.PIPE, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0
+    assert json.loads(done.stdout) == json.loads((folder / "result.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["table", "json"])
+@pytest.mark.parametrize(("scenario", "code"), [(SCENARIO, 0), (BROKEN, 3)], ids=["done", "broken"])
+def test_a_reader_that_leaves_changes_no_exit_code(
+    tmp_path: Path, scenario: str, code: int, options: list[str]
+) -> None:
+    folder = tmp_path / "out"
+    running = process("solve", written(tmp_path, scenario), "--quiet", "-o", folder, *options)
+    assert running.stdout is not None
+    running.stdout.close()
+    assert running.stderr is not None
+    assert running.stderr.read() == ""
+    assert running.wait(timeout=60) == code
+    assert (folder / "result.json").exists()
 
 
 def test_the_end_waits_for_no_thread() -> None:

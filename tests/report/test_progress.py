@@ -2,6 +2,8 @@
 
 import io
 
+import pytest
+
 from rebalancer.engines.base import Progress
 from rebalancer.report.progress import Lines, LiveLine, Silent, reporter
 
@@ -42,6 +44,29 @@ def test_quiet_shows_nothing() -> None:
         show(FIRST)
     assert isinstance(show, Silent)
     assert stream.getvalue() == ""
+
+
+def test_without_a_stream_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    stream.close()
+    assert type(reporter(False, stream)) is Silent
+    monkeypatch.setattr("sys.stderr", None)
+    assert type(reporter(False)) is Silent
+
+
+def test_what_an_earlier_answer_had_is_shown_anew() -> None:
+    stream = io.StringIO()
+    with reporter(False, stream) as show:
+        for position, objective, bound in (
+            (0, 9.0, None),
+            (1, 2.0, None),
+            (0, 9.0, 5.0),
+            (0, 8.0, 5.0),
+            (1, 2.0, None),
+        ):
+            show(Progress(1.0, position, objective, bound, None))
+    shown = [line.split()[3:6:2] for line in stream.getvalue().splitlines()]
+    assert shown == [["0", "9"], ["1", "2"], ["0", "8"], ["1", "2"]]
 
 
 def test_a_terminal_gets_one_line_that_goes_away() -> None:
