@@ -123,10 +123,11 @@ def _kernels() -> dict[str, Any]:
     from rebalancer.engines.local_search import kept
     from rebalancer.engines.local_search.warm import ENTRIES
 
-    there = kept.kept()
+    there, damaged = kept.kept(), kept.damaged()
     return {
         "folder": str(kept.cache_folder()),
-        "warm": all(name in there for name in ENTRIES),
+        "warm": not damaged and all(name in there for name in ENTRIES),
+        "damaged": [str(path) for path in damaged],
         "outdated": [str(folder) for folder in kept.outdated()],
     }
 
@@ -146,6 +147,8 @@ def _rows(report: dict[str, Any]) -> list[tuple[str, str]]:
     kernels = report["kernels"]
     if kernels is not None:
         state = "compiled" if kernels["warm"] else "not compiled yet; `rebalance doctor --warm` does that"
+        if kernels["damaged"]:
+            state = f"damaged ({len(kernels['damaged'])} of the files); `rebalance doctor --warm` compiles them anew"
         rows.append(("kernels", state))
         rows.append(("kept in", kernels["folder"]))
         if kernels["outdated"]:

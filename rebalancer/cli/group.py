@@ -87,7 +87,9 @@ class VerbGroup(click.Group):
             return _bad_input(error.faults, as_json)
         except click.ClickException as error:
             return _bad_usage(error, as_json)
-        except (KeyboardInterrupt, click.Abort):
+        except (KeyboardInterrupt, click.Abort) as error:
+            if isinstance(error.__cause__, EOFError):  # of which click makes an interrupt; no verb asks anything
+                return _internal(error.__cause__, as_json, debug)
             print("interrupted", file=sys.stderr)
             return Exit.INTERRUPTED
         except OutputError:

@@ -66,3 +66,12 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
     assert error["message"].startswith(f"compiled kernels cannot be kept in '{tmp_path}/file/inside/kernels-")
     assert error["message"].endswith("make it writable, or set REBALANCER_CACHE_DIR to a folder that is")
     assert err == "", "nothing was compiled"
+
+
+def test_damaged_kernels_are_not_called_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "damaged", lambda: [Path("a.nbc")])
+    result = run("doctor")
+    assert result.exit_code == 0
+    assert "kernels     damaged (1 of the files); `rebalance doctor --warm` compiles them anew" in result.stdout
+    kernels = parsed(run("doctor", "--json"))["kernels"]
+    assert (kernels["warm"], kernels["damaged"]) == (False, ["a.nbc"])

@@ -183,3 +183,13 @@ def test_check_says_which_weights_drown(tmp_path: Path) -> None:
     said = [warning["message"] for warning in data["warnings"]]
     assert any("differences of goal 'moves' below" in message for message in said)
     assert not any("'placed'" in message for message in said), "nothing is unplaced"
+
+
+def test_the_end_of_a_file_is_no_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise EOFError("Ran out of input")
+
+    monkeypatch.setattr("rebalancer.cli.check.read_scenario_or_job", fail)
+    result = run("check", "scenario.yaml")
+    assert result.exit_code == 1
+    assert "error[internal]: internal error: EOFError: Ran out of input" in result.stderr

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept, and whether they are there. Needs no compiler."""
+"""Where compiled kernels are kept, and whether they are there, whole. Needs no compiler."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ CACHE_VARIABLE = "REBALANCER_CACHE_DIR"
 _KERNELS = Path(__file__).parent / "kernels"
 #: Digits of a folder's name that tell where the kernels are installed, and what they are.
 _WHERE, _WHAT = 6, 10
+#: Bytes at the end of a file that say what the others are.
+_SEAL = 16
 
 
 @cache
@@ -38,9 +40,11 @@ def cache_folder() -> Path:
 def cache_root() -> Path:
     """Return the folder that holds those of all versions."""
     stated = os.environ.get(CACHE_VARIABLE) or os.environ.get("NUMBA_CACHE_DIR")
-    if stated:
-        return Path(stated).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "rebalancer"
+    root = Path(stated) if stated else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "rebalancer"
+    try:
+        return root.expanduser()
+    except RuntimeError:  # there is no such user, or none that has a home
+        return root
 
 
 def _processor() -> str:
@@ -55,22 +59,47 @@ def _processor() -> str:
 @cache
 def obstacle() -> OSError | None:
     """Return why nothing can be kept in the folder; None where it can."""
+    folder = cache_folder()
+    if folder.parts[0].startswith("~"):
+        return OSError(f"nobody knows what home folder '{folder.parts[0]}' is")
     try:
-        cache_folder().mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=cache_folder()).close()
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         return error
     return None
 
 
-def kept() -> frozenset[str]:
-    """Return the names of the kernels that are in the folder."""
-    return frozenset(path.name.split(".")[1].rpartition("-")[0] for path in cache_folder().glob("*/*.nbi"))
+def sealed(content: bytes) -> bytes:
+    """Return what is written of a kernel, with its seal: damaged code does not fail, it crashes."""
+    return content + hashlib.blake2b(content, digest_size=_SEAL).digest()
+
+
+def is_whole(path: Path) -> bool:
+    """Return whether a file can be read and is as it was written."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False
+    return sealed(content[:-_SEAL]) == content
+
+
+def kept(name: str = "*") -> frozenset[str]:
+    """Return the names of the kernels that are in the folder, whole: of all, or of one."""
+    there = frozenset(path for path in cache_folder().glob(f"*/*.{name}-*.nb[ci]") if is_whole(path))
+    codes = {path.name.rsplit(".", 2)[0] for path in there if path.suffix == ".nbc"}
+    indices = (path.stem for path in there if path.suffix == ".nbi")
+    return frozenset(index.split(".")[1].rpartition("-")[0] for index in indices if index in codes)
+
+
+def damaged() -> list[Path]:
+    """Return the files of kernels that cannot be loaded; they are compiled anew once they are needed."""
+    return [path for path in sorted(cache_folder().glob("*/*.nb[ci]")) if not is_whole(path)]
 
 
 def is_warm() -> bool:
     """Return whether a search can start without compiling: whether the last kernel that it compiles is there."""
-    return "anneal" in kept()
+    return bool(kept("anneal"))
 
 
 def outdated() -> list[Path]:
@@ -80,4 +109,15 @@ def outdated() -> list[Path]:
     return [path for path in sorted(own.parent.glob("kernels-*")) if ours.fullmatch(path.name) and path != own]
 
 
-__all__ = ["CACHE_VARIABLE", "cache_folder", "cache_root", "is_warm", "kept", "obstacle", "outdated"]
+__all__ = [
+    "CACHE_VARIABLE",
+    "cache_folder",
+    "cache_root",
+    "damaged",
+    "is_warm",
+    "is_whole",
+    "kept",
+    "obstacle",
+    "outdated",
+    "sealed",
+]

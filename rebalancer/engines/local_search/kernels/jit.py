@@ -14,8 +14,10 @@ from typing import Any, TypeVar, cast
 import numba
 from llvmlite import binding
 from numba import types
+from numba.core import caching
 
 from rebalancer.engines.local_search.kept import cache_folder, obstacle
+from rebalancer.engines.local_search.sealed import SealedFile
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -106,12 +108,13 @@ def _widened(given: Any) -> Any:
 
 def _kept(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:
     """Compile a function as a decorator does, to be kept in our folder."""
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())  # is looked at once, when the function is wrapped
+    before = numba.config.CACHE_DIR, caching.IndexDataCacheFile
+    # both are looked at once, when the function is wrapped
+    numba.config.CACHE_DIR, caching.IndexDataCacheFile = str(cache_folder()), SealedFile
     try:
         return decorator(**_HOW, cache=_keeps())(function)
     finally:
-        numba.config.CACHE_DIR = before
+        numba.config.CACHE_DIR, caching.IndexDataCacheFile = before
 
 
 @cache
