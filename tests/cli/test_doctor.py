@@ -75,3 +75,11 @@ def test_damaged_kernels_are_not_called_compiled(monkeypatch: pytest.MonkeyPatch
     assert "kernels     damaged (1 of the files); `rebalance doctor --warm` compiles them anew" in result.stdout
     kernels = parsed(run("doctor", "--json"))["kernels"]
     assert (kernels["warm"], kernels["damaged"]) == (False, ["a.nbc"])
+
+
+def test_a_folder_of_nobody() -> None:
+    running = process("doctor", "--warm", REBALANCER_CACHE_DIR="~no-such-user/kernels")
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 2
+    assert "cannot be kept in '~no-such-user/kernels/kernels-" in err
+    assert "nobody knows what home folder '~no-such-user' is" in err

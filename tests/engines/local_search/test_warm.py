@@ -80,3 +80,28 @@ def test_the_folder_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
         assert kept.cache_root() == Path(root)
     assert re.fullmatch(r"kernels-[0-9a-f]{16}", kept.cache_folder().name)
+
+
+def test_a_home_that_nobody_knows_is_an_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept.cache_folder.cache_clear()
+    kept.obstacle.cache_clear()
+    monkeypatch.setenv(kept.CACHE_VARIABLE, "~no-such-user/kernels")
+    try:
+        assert kept.cache_folder().parent == Path("~no-such-user/kernels")
+        assert str(kept.obstacle()) == "nobody knows what home folder '~no-such-user' is"
+        assert not kept.is_warm()
+        assert not Path("~no-such-user").exists()
+    finally:
+        kept.cache_folder.cache_clear()
+        kept.obstacle.cache_clear()
+
+
+def test_without_a_home_the_folder_is_named_as_it_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (kept.CACHE_VARIABLE, "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def unknown(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", unknown)
+    assert kept.cache_root() == Path("~/.cache/rebalancer")
