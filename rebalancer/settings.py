@@ -12,6 +12,9 @@ import numpy as np
 
 from rebalancer.problem import FaultList, to_fraction
 
+#: The most that makes sense: CP-SAT refuses ten times as many workers, and rounds are counted in 64 bits.
+MOST_WORKERS, MOST_ITERATIONS = 1024, 2**63 - 1
+_MOST = {"workers": MOST_WORKERS, "iterations": MOST_ITERATIONS}
 #: What each number has to be: its least value, whether that itself is allowed, and whether it must be whole.
 _NUMBERS: dict[str, tuple[int, bool, bool]] = {
     "time_limit": (0, False, False),
@@ -58,6 +61,10 @@ class Settings:
         for name, (least, included, whole) in _NUMBERS.items():
             if name in given:
                 _check(name, given[name], least, included, whole, faults)
+        flag = given.get("deterministic", False)
+        if not isinstance(flag, bool | np.bool_):
+            message = f"deterministic must be True or False, got {flag!r}"
+            faults.report("wrong-type", message, ("deterministic",), flag)
         if "target" in given:
             given["target"] = _target(given["target"], faults)
         faults.raise_if_any()
@@ -97,6 +104,8 @@ def _check(name: str, value: Any, least: int, included: bool, whole: bool, fault
     elif not (value >= least if included else value > least) or (name == "gap" and value == math.inf):
         wanted = f"{least} or more" if included else f"more than {least}"
         faults.report("out-of-range", f"{name} must be {wanted}, got {value}", (name,), value)
+    elif value > _MOST.get(name, math.inf):
+        faults.report("out-of-range", f"{name} must be {_MOST[name]:,} or less, got {value}", (name,), value)
 
 
 def _target(value: Any, faults: FaultList) -> tuple[Fraction, ...]:
@@ -114,4 +123,4 @@ def _target(value: Any, faults: FaultList) -> tuple[Fraction, ...]:
     return tuple(out)
 
 
-__all__ = ["Settings"]
+__all__ = ["MOST_ITERATIONS", "MOST_WORKERS", "Settings"]

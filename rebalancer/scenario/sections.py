@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from rebalancer.problem import to_fraction
 from rebalancer.scenario.durations import parse_duration
 from rebalancer.scenario.plan_section import PlanOptions
+from rebalancer.settings import MOST_ITERATIONS, MOST_WORKERS
 from rebalancer.specs.entries import InFlight, Policy
 from rebalancer.specs.fields import Flag, Name, Number, Part, Whole, exact
 
@@ -98,9 +99,11 @@ class SolveOptions(Part):
         0.0, description="Stop when every position is proven this close, relative to its value."
     )
     seed: Annotated[Whole, _at_least(0, _LARGEST_SEED)] = Field(0, description="The same seed gives the same choices.")
-    workers: Annotated[Whole, _at_least(1, 1024)] = Field(2, description="How many searchers.")
+    workers: Annotated[Whole, _at_least(1, MOST_WORKERS)] = Field(2, description="How many searchers.")
     deterministic: Flag = Field(False, description="The same answer on every run, whatever the threads.")
-    iterations: Annotated[Whole, _at_least(1)] | None = Field(None, description="Rounds of search after which to stop.")
+    iterations: Annotated[Whole, _at_least(1, MOST_ITERATIONS)] | None = Field(
+        None, description="Rounds of search after which to stop."
+    )
     deterministic_time: Seconds | None = Field(
         None, description="Seconds of counted work instead of time_limit; implies deterministic."
     )

@@ -264,3 +264,10 @@ def test_limits_reach_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert limits == [(9.0, False, 7, 3.0, (Fraction(5, 2),)), (5.0, True, 9, 60.0, (Fraction(1, 10),))]
     assert run("solve", path, "--target", "1,x").exit_code == 2
     assert "target has 9 numbers" in run("solve", path, "--target", "1,2,3,4,5,6,7,8,9").stderr
+
+
+@pytest.mark.parametrize("options", [["--workers", "99999999999"], ["--iterations", "1" + 23 * "0"]], ids=" ".join)
+def test_nonsense_is_bad_input(tmp_path: Path, options: list[str]) -> None:
+    result = run("solve", written(tmp_path, SCENARIO), *options)
+    assert result.exit_code == 2
+    assert f"error[out-of-range]: {options[0][2:]} must be " in result.stderr

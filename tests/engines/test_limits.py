@@ -18,7 +18,7 @@ from rebalancer.engines.left_behind import leave_behind, wait
 from rebalancer.engines.progress import ProgressLog
 from rebalancer.engines.together import together
 from rebalancer.model import Model
-from rebalancer.settings import Settings
+from rebalancer.settings import MOST_ITERATIONS, Settings
 from rebalancer.solver import InputError
 from tests.engines.worlds import attracted, crowded
 
@@ -166,6 +166,11 @@ def test_cheap_bounds_are_below_the_optimum() -> None:
         ({"deterministic_time": 0}, "deterministic_time must be more than 0, got 0"),
         ({"patience": -1}, "patience must be more than 0, got -1"),
         ({"patience": True}, "patience must be a number, got True"),
+        ({"iterations": 10**23}, "iterations must be 9,223,372,036,854,775,807 or less, got 1000"),
+        ({"workers": 100_000}, "workers must be 1,024 or less, got 100000"),
+        ({"workers": 99_999_999_999}, "workers must be 1,024 or less, got 99999999999"),
+        ({"deterministic": "no"}, "deterministic must be True or False, got 'no'"),
+        ({"deterministic": 1}, "deterministic must be True or False, got 1"),
         ({"target": "ten"}, "target: expected a number, got the text 'ten'"),
         ({"target": [1, math.nan]}, "target: expected a finite number, got nan"),
         ({"target": []}, "target: expected a number or a list of numbers, got an empty list"),
@@ -174,6 +179,12 @@ def test_cheap_bounds_are_below_the_optimum() -> None:
 def test_wrong_limits_are_named(changes: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Settings().updated(**changes)
+
+
+def test_the_most_rounds_are_no_obstacle() -> None:
+    model = attracted(4, 2)
+    for name in ENGINES:
+        assert engines.get(name).solve(model, Request(time_limit=5, iterations=MOST_ITERATIONS)).assignment is not None
 
 
 def test_counted_time_takes_the_place_of_the_clock() -> None:
