@@ -46,6 +46,23 @@ class CellValues:
     problem: Problem
     assignment: NDArray[np.int32]
     known: dict[int, Value] = field(default_factory=dict)
+    #: What a position of the objective adds up, in order: index of the cells that decide it, and its value.
+    addends: dict[tuple[int, int], tuple[int, float]] = field(default_factory=dict)
+
+    def moved(self, assignment: NDArray[np.int32], touched: NDArray[np.bool_]) -> CellValues:
+        """Return the values at another assignment, where all but some cells are the same.
+
+        Parameters
+        ----------
+        touched : bool array, by index of cells
+            Which count an object that moves, themselves or by an input.
+        """
+        return CellValues(
+            self.problem,
+            assignment,
+            {index: value for index, value in self.known.items() if not touched[index]},
+            {key: addend for key, addend in self.addends.items() if not touched[addend[0]]},
+        )
 
 
 def evaluate_cells(values: CellValues, cells: Cells) -> Value:

@@ -158,7 +158,7 @@ class Model:
             parts = [violations_of(values, component) for component in constraint.components]
             violations.append(sum(float(amounts.sum()) for _, amounts in parts))
             broken.append(sum(len(owners) for owners, _ in parts))
-        objective = self._objective(values)
+        objective = self.objective_of(values)
         integers = [
             int(evaluate_cells(values, position.objective).integers.dense()[0, 0]) for position in self.tuple_positions
         ]
@@ -174,17 +174,25 @@ class Model:
 
     def objective(self, assignment: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return the objective of an assignment by tuple position, and score nothing else."""
-        return self._objective(CellValues(self.problem, assignment))
+        return self.objective_of(CellValues(self.problem, assignment))
 
-    def _objective(self, values: CellValues) -> NDArray[np.float64]:
-        return np.array(
-            [
-                sum(float(weight) * self._scalar(values, cells) for cells, weight in position.goals)
-                + sum(fix.value(values) for fix in position.fixes)
-                for position in self.tuple_positions
-            ],
-            float,
-        )
+    def objective_of(self, values: CellValues) -> NDArray[np.float64]:
+        """Return the objective by tuple position of an assignment of which some values may be known."""
+        out = np.zeros(self.positions)
+        for at, position in enumerate(self.tuple_positions):
+            goals, fixes = position.goals, position.fixes
+            for number in range(len(goals) + len(fixes)):
+                if (at, number) not in values.addends:
+                    if number < len(goals):
+                        cells, weight = goals[number]
+                        value = float(weight) * self._scalar(values, cells)
+                    else:
+                        fix = fixes[number - len(goals)]
+                        cells, value = fix.component.cells, fix.value(values)
+                    values.addends[at, number] = cells.index, value
+            parts = [values.addends[at, number][1] for number in range(len(goals) + len(fixes))]
+            out[at] = sum(parts[: len(goals)]) + sum(parts[len(goals) :])
+        return out
 
     @staticmethod
     def _scalar(values: CellValues, cells: Cells) -> float:

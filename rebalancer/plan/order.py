@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.model import Model
+from rebalancer.model import CellValues, Model
 from rebalancer.plan.ledger import Ledger, Legs
-from rebalancer.plan.work import evaluations
+from rebalancer.plan.work import costs, counting, evaluations
 from rebalancer.problem.numbers import IntArray
 
 #: Work that measuring gains may take; see `evaluations`.
 _MEASURING = 60_000_000
+#: Up to so many pairs of a cell and a move it is noted which cells count what moves.
+_NOTED = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +55,25 @@ def _repairs(ledger: Ledger, legs: Legs) -> NDArray[np.float64]:
 
 
 def _gains(model: Model, legs: Legs, start: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return what each move gains, measured one by one in small fleets, in batches by source in large ones."""
+    """Return what each move gains, measured one by one where that is little work, in batches by source elsewhere.
+
+    Only the cells that count what moves are evaluated anew: few, where there are many small rules.
+    """
     out = np.zeros((len(legs), model.positions))
     if not len(legs):
         return out
-    before = model.objective(start)
+    values = CellValues(model.problem, start)
+    before = model.objective_of(values)
     batches = min(len(legs), max(1, evaluations(model, _MEASURING)))
+    noted = len(model.graph) * len(legs) <= _NOTED
+    touched = counting(model, legs.who) if noted else np.ones((len(model.graph), 1), np.bool_)
+    if noted and int((costs(model) @ touched).sum()) <= _MEASURING:
+        batches = len(legs)
     by_source = np.argsort(legs.source, kind="stable") if batches < len(legs) else np.arange(len(legs))
     for batch in np.array_split(by_source, batches):
         moved = start.copy()
         moved[legs.who[batch]] = legs.destination[batch]
-        out[batch] = (before - model.objective(moved)) / len(batch)
+        anew: NDArray[np.bool_] = touched[:, batch if noted else [0]].any(axis=1)
+        near = values.moved(moved, anew)
+        out[batch] = (before - model.objective_of(near)) / len(batch)
     return out
