@@ -73,7 +73,7 @@ def _gains(model: Model, legs: Legs, start: NDArray[np.int32]) -> NDArray[np.flo
     for batch in np.array_split(by_source, batches):
         moved = start.copy()
         moved[legs.who[batch]] = legs.destination[batch]
-        anew: NDArray[np.bool_] = touched[:, batch if noted else [0]].any(axis=1)
+        anew = np.asarray(touched[:, batch if noted else [0]].any(axis=1))
         near = values.moved(moved, anew)
         out[batch] = (before - model.objective_of(near)) / len(batch)
     return out
