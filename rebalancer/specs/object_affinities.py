@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field
 
-from rebalancer.model import Component, Param
+from rebalancer.model import Component
 from rebalancer.problem import Fault, unknown_name
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import ItemFilter, Name, ObjectName, Part, ScopeOrContainer
-from rebalancer.specs.limits import kept_items
+from rebalancer.specs.limits import among, kept_items
 
 if TYPE_CHECKING:
-    from rebalancer.model import ModelBuilder
+    from numpy.typing import NDArray
+
+    from rebalancer.model import Cells, ModelBuilder
     from rebalancer.problem import Problem
+    from rebalancer.problem.numbers import IntArray
 
 
 class ObjectAffinity(Part):
@@ -51,36 +54,32 @@ class ObjectAffinitiesSpec(Spec):
     filter: ItemFilter = Field(None, description="Which scope items.")
 
     def components(self, model: ModelBuilder) -> list[Component]:
-        problem = model.problem
-        scope = problem.scopes[self.scope or problem.container_name]
-        kept = kept_items(scope.items, self.filter).tolist()
-        objects = problem.objects.index
-        terms = []  # caller (-1: always), excuse, demanded, item
+        scope = model.problem.scopes[self.scope or model.problem.container_name]
+        kept = kept_items(scope.items, self.filter)
+        objects = model.problem.objects.index
+        calling, always = [], []  # who counts in a row, the demanded object last; and of items that call, which
         for affinity in self.affinities:
-            caller = objects.get(affinity.object1, -1)
-            where = kept if caller >= 0 else [item for item in kept if scope.items[item] == affinity.object1]
-            excuse = objects[affinity.object0]
-            terms += [(caller, excuse, objects[name], item) for name in affinity.objects_n for item in where]
-        if not terms:
-            return []
-        table = np.array(terms, np.int64)
-        involved = np.unique(table[:, :3])
-        involved = involved[involved >= 0]
-        there = model.custom_tally(np.arange(len(involved)), involved, len(involved), scope.item_of, len(scope.items))
-        caller, excuse, demanded, item = table.T
-        called = caller >= 0
-        rows = [
-            np.searchsorted(involved, np.where(called, caller, excuse)),
-            *(np.searchsorted(involved, who) for who in (excuse, demanded)),
-        ]
-        calls, excused, present = (model.gather(there, row, item) for row in rows)
-        missing = model.linear(
-            [(calls, Param.of(called.astype(int).tolist())), (excused, -1), (present, -1)],
-            Param.of((~called).astype(int).tolist()),
-        )
-        return [
-            Component(missing, scope=scope.name, group_index=demanded, item_index=item, group_names=problem.objects)
-        ]
+            excuse, demanded = objects[affinity.object0], [objects[name] for name in affinity.objects_n]
+            if affinity.object1 in objects:
+                calling += [(objects[affinity.object1], excuse, name) for name in demanded]
+            elif (item := scope.items.index[affinity.object1]) in kept:
+                always += [(excuse, name, item) for name in demanded]
+        out = []
+        if calling and len(kept):
+            rows = np.array(calling, np.int64)
+            missing = _counted(model, rows, [1, -1, -1], among(scope, kept), len(kept))
+            out.append(self._component(model, missing, rows[:, -1], kept))
+        if always:
+            table = np.array(always, np.int64)
+            rows, where = table[:, :2], table[:, 2]
+            there = _counted(model, rows, [-1, -1], scope.item_of, len(scope.items))
+            missing = model.linear([(model.gather(there, np.arange(len(where)), where), 1)], 1)
+            out.append(self._component(model, missing, rows[:, -1], where))
+        return out
+
+    def _component(self, model: ModelBuilder, missing: Cells, demanded: IntArray, items: IntArray) -> Component:
+        scope, names = self.scope or model.problem.container_name, model.problem.objects
+        return Component(missing, scope=scope, group_index=demanded, item_index=items, group_names=names)
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
         found = list(super().faults(problem))
@@ -93,3 +92,12 @@ class ObjectAffinitiesSpec(Spec):
                 known = [*problem.objects, *items]
                 path = ("affinities", position, "object1")
                 yield unknown_name(f"{problem.object_name} or scope item", affinity.object1, known, path)
+
+
+def _counted(model: ModelBuilder, rows: IntArray, weights: list[int], item_of: NDArray[np.int32], items: int) -> Cells:
+    """Return, by row, what its objects weigh together in each item: an object that is in it twice, both weights."""
+    objects = max(1, len(model.problem.objects))
+    key, slot = np.unique((np.arange(len(rows))[:, None] * objects + rows).ravel(), return_inverse=True)
+    weight = np.zeros(len(key), np.int64)
+    np.add.at(weight, slot.ravel(), np.tile(weights, len(rows)))
+    return model.custom_tally(key // objects, key % objects, len(rows), item_of, items, weight=weight)
