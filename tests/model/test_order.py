@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -36,3 +38,16 @@ def test_order_statistics_are_those_of_sorted_lists(rare: bool, data: st.DataObj
             cells = sorted(dense[np.ix_(maps[0] == group, maps[1] == item)].ravel().tolist(), reverse=True)
             assert nth[group, item] == (cells[min(rank, len(cells) - 1)] / 2 if cells else 0)
             assert rest[group, item] == sum(cells[rank:]) / 2
+
+
+def test_only_cells_that_are_not_0_are_sorted() -> None:
+    table = np.zeros((1000, 1000), np.int64)
+    table[np.arange(1000), np.arange(1000)] = 3
+    table[0, 1:] = 5
+    grid, maps = Grid(1000, 1000, table), (np.zeros(1000, np.int64), np.arange(1000))
+    tracemalloc.start()
+    rest = order_statistic(grid, grid, maps, (1, 1000), 1, True).dense()[0]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert rest.tolist() == [0, *[3] * 999]
+    assert peak < 2 * table.nbytes
