@@ -55,7 +55,7 @@ class Combining(Formulas):
     ) -> Cells:
         """Return sums of the cells that map to each output cell; -1 leaves out, None sends all to 0."""
         factor = as_param(coef)
-        count = self._most_inputs(source, group_map, item_map, groups, items)
+        count = self._most_inputs(source, group_map, item_map, groups, items, factor.grid)
         most = min(self._sums[source.index], source.largest * count)  # what any sum of inputs can be
         size = factor.largest() * source.unit * most
         exact = source.unit * abs(factor.unit)
@@ -97,8 +97,21 @@ class Combining(Formulas):
 
     @staticmethod
     def _most_inputs(
-        source: Cells, group_map: NDArray[Any] | None, item_map: NDArray[Any] | None, groups: int, items: int
+        source: Cells,
+        group_map: NDArray[Any] | None,
+        item_map: NDArray[Any] | None,
+        groups: int,
+        items: int,
+        coef: Grid | None = None,
     ) -> int:
+        """Return how many cells map to one output cell, at most; of those with a coefficient, where only few have."""
+        whole = coef is not None and (coef.groups, coef.items) == (source.groups, source.items)
+        if coef is not None and whole and len(coef.keys) and not coef.table.any():
+            group, item = coef.keys // source.items, coef.keys % source.items
+            to_group = np.zeros_like(group) if group_map is None else group_map[group]
+            to_item = np.zeros_like(item) if item_map is None else item_map[item]
+            to = (to_group * items + to_item)[(to_group >= 0) & (to_item >= 0)]
+            return int(np.unique(to, return_counts=True)[1].max(initial=0))
         by_group = (
             source.groups
             if group_map is None

@@ -131,8 +131,10 @@ def _tally(tally: Tally, assignment: NDArray[np.int32], objects: int) -> Grid:
             tally.items,
             add_up(key, weight, tally.groups * tally.items).reshape(tally.groups, tally.items),
         )
-    keys, slot = np.unique(key, return_inverse=True)
-    return Grid(tally.groups, tally.items, np.zeros((1, 1), np.int64), None, keys, add_up(slot, weight, len(keys)))
+    if not (key[1:] > key[:-1]).all():  # as they are where each group has one member, and these are in order
+        key, slot = np.unique(key, return_inverse=True)
+        weight = add_up(slot, weight, len(key))
+    return Grid(tally.groups, tally.items, np.zeros((1, 1), np.int64), None, key, weight)
 
 
 def add_up(slot: NDArray[np.int64], weight: IntArray, length: int) -> IntArray:
@@ -201,7 +203,6 @@ def _linear(const: NDArray[np.generic], *pairs: NDArray[np.generic]) -> NDArray[
 
 def _reduce(cells: Reduce, values: CellValues) -> Value:
     source = values.known[cells.source.index]
-    shape = (cells.source.groups, cells.source.items)
     if cells.how in (Gathering.NTH_LARGEST, Gathering.ALL_BUT_LARGEST):
         rest, maps = cells.how is Gathering.ALL_BUT_LARGEST, reduced(cells)
         picked = [
@@ -222,19 +223,28 @@ def _reduce(cells: Reduce, values: CellValues) -> Value:
         ]
         assert results[0] is not None
         return Value(results[0], results[1])
-    weighted = apply(np.multiply, *shape, source.integers, cells.coef)
+    weighted = _weighted(source.integers, cells.coef)
     integers = Grid(
         cells.groups, cells.items, reduce_sum(weighted, cells.groups, cells.items, cells.group_map, cells.item_map)
     )
     if not cells.error:
         return Value(integers)
-    weighted = apply(np.multiply, *shape, floats_of(cells.source, source), cells.exact_coef.floats())
+    weighted = _weighted(floats_of(cells.source, source), cells.exact_coef.floats())
     return Value(
         integers,
         Grid(
             cells.groups, cells.items, reduce_sum(weighted, cells.groups, cells.items, cells.group_map, cells.item_map)
         ),
     )
+
+
+def _weighted(values: Grid, coef: Grid) -> Grid:
+    """Return values times coefficients: where only few cells have one, these."""
+    groups, items = values.groups, values.items
+    if (coef.groups, coef.items) == (groups, items) and len(coef.keys) and not coef.table.any():
+        weighted = values.at_keys(coef.keys) * coef.values
+        return Grid(groups, items, np.zeros((1, 1), weighted.dtype), None, coef.keys, weighted)
+    return apply(np.multiply, groups, items, values, coef)
 
 
 def _extremum(cells: Extremum, values: CellValues) -> Value:

@@ -308,7 +308,8 @@ def reduce_sum(
         out += _sum_columns(grid, by_group, items, item_map)
     if len(grid.keys):
         group, item = grid.keys // grid.items, grid.keys % grid.items
-        bare = Grid(grid.groups, grid.items, grid.table, grid.column).at(group, item)
+        one = grid.table.size == 1
+        bare = grid.table[0, 0] if one else Grid(grid.groups, grid.items, grid.table, grid.column).at(group, item)
         to_group = np.zeros(len(group), np.int64) if group_map is None else group_map[group]
         to_item = np.zeros(len(item), np.int64) if item_map is None else item_map[item]
         kept_keys = (to_group >= 0) & (to_item >= 0)

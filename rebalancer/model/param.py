@@ -122,6 +122,19 @@ class Param:
         )
         return Param(grid, unit, slack)
 
+    @staticmethod
+    def of_integers(grid: Grid, unit: Fraction) -> Param:
+        """Return a parameter from integers: in the coarsest unit that divides all, and one number where all are alike.
+
+        Without a Fraction for each, of which there may be millions.
+        """
+        common = int(np.gcd.reduce(np.concatenate([grid.table.ravel(), grid.values.ravel()])))
+        if not common:
+            return Param.constant(0, grid.groups, grid.items)
+        if not len(grid.keys) and (grid.table == grid.table[0, 0]).all():
+            return Param.constant(unit * int(grid.table[0, 0]), grid.groups, grid.items)
+        return Param(grid.map(lambda v: v // common), unit * common)
+
     @property
     def is_zero(self) -> bool:
         """Whether every value is 0."""

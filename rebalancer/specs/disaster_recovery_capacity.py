@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field
 
-from rebalancer.model import Component, Param
+from rebalancer.model import Component, Grid, Param
 from rebalancer.problem import Fault
 from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.base import Spec
 from rebalancer.specs.checks import dynamic_faults
 from rebalancer.specs.fields import DimensionName, ItemName, ObjectName, ScopeName
 from rebalancer.specs.limits import capacities, mean
+from rebalancer.specs.own_item import in_own_item, repeated
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -94,7 +95,9 @@ class DisasterRecoveryCapacitySpec(Spec):
                 self.dimension,
                 component=component,
             )
-            failed_over = [block.taken_over(self._weights(problem, chains, block, component)) for block in blocks]
+            failed_over = [
+                block.taken_over(self._weights(problem, chains, block.groups, component)) for block in blocks
+            ]
             worst = [model.largest_of(failed_over)] if len(failed_over) > 1 else failed_over
             uses.append(model.linear([(own, 1), *((cells, 1) for cells in worst)]))
         use = model.largest_of(uses) if len(uses) > 1 else uses[0]
@@ -122,68 +125,70 @@ class DisasterRecoveryCapacitySpec(Spec):
         alone = [np.array([item]) for item in range(len(items)) if item not in taken]
         return [*([group] for group in shared), *([alone] if alone else [])]
 
-    def _weights(self, problem: Problem, chains: list[list[int]], block: _Block, component: int) -> list[Fraction]:
-        """Return what the secondary of each possible take-over weighs where it is."""
+    def _weights(self, problem: Problem, chains: list[list[int]], groups: int, component: int) -> Param:
+        """Return what the secondary of each chain weighs in each item, for every disaster group again."""
         known = problem.dimension(self.dimension)
-        secondary = np.array([chain[-1] for chain in chains], np.int64)[block.row]
+        secondary = np.array([chain[-1] for chain in chains], np.int64)
+        items = len(problem.scopes[self.scope].items)
         if known.dynamic is None:
-            values = known.values[secondary, component]
+            table = known.values[secondary, component][:, None]
         else:
-            values = known.dynamic.at(block.item, secondary, len(problem.objects))
-        return [Fraction(value, known.scale) for value in values.tolist()]
+            item = np.tile(np.arange(items), len(chains))
+            weight = known.dynamic.at(item, np.repeat(secondary, items), len(problem.objects))
+            table = weight.reshape(len(chains), items)
+        table = np.repeat(table, groups, axis=0)
+        return Param.of_integers(Grid(table.shape[0], table.shape[1], table), Fraction(1, known.scale))
 
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Who can take over where, when one of some disjoint disaster groups fails.
+    """Who takes over where, when one of some disjoint disaster groups fails.
 
     Parameters
     ----------
     happens : Cells
-        Whether each possible take-over happens: shape (1, n).
-    row, group, item : int64 arrays of length n
-        Its chain, the disaster group that fails, the item where the secondary is.
-    groups, items : int
+        Whether each chain, with each group failing, takes over in each item if that does not fail itself: shape
+        (chains * groups, items).
+    group_of : int64 array
+        The group that each item is in, -1: none.
     """
 
     model: ModelBuilder
     happens: Cells
-    row: IntArray
-    group: IntArray
-    item: IntArray
+    group_of: IntArray
     groups: int
-    items: int
 
     @staticmethod
     def of(model: ModelBuilder, scope: Scope, chains: list[list[int]], groups: list[IntArray]) -> _Block:
         """Return the take-overs of chains: all but the last of a chain fail (or are nowhere), the last is elsewhere."""
-        rows, items = len(chains), len(scope.items)
+        rows, items, copies = len(chains), len(scope.items), len(groups)
         group_of = np.full(items + 1, -1, np.int32)
         for position, listed in enumerate(groups):
             group_of[listed] = position
-        order = np.arange(rows)
         last = np.array([chain[-1] for chain in chains], np.int64)
         failing, failing_row = _flat([chain[:-1] for chain in chains])
         passing, passing_row = _flat([chain[1:-1] for chain in chains])
         nowhere = np.full(len(scope.item_of), -1, np.int32)
         nowhere[-1] = 0 if scope.item_of[-1] < 0 else -1
-        failed = model.custom_tally(failing_row, failing, rows, group_of[scope.item_of], len(groups))
-        absent = model.custom_tally(passing_row, passing, rows, nowhere, 1)
-        there = model.custom_tally(order, last, rows, scope.item_of, items)
-        needed = Param.of([[1 - len(chain)] for chain in chains])
-        reached = model.linear([(failed, 1), (absent, 1)], needed)
-        group, item = np.nonzero(group_of[None, :items] != np.arange(len(groups))[:, None])
-        row, group, item = np.repeat(order, len(group)), np.tile(group, rows), np.tile(item, rows)
-        happens = model.step(
-            model.linear([(model.gather(reached, row, group), 1), (model.gather(there, row, item), 1)])
-        )
-        return _Block(model, happens, row, group, item, len(groups), items)
+        failed = in_own_item(model, failing_row, failing, rows, group_of[scope.item_of], copies)
+        absent = model.custom_tally(*repeated(passing_row, passing, copies), rows * copies, nowhere, 1)
+        there = model.custom_tally(*repeated(np.arange(rows), last, copies), rows * copies, scope.item_of, items)
+        needed = np.repeat([1 - len(chain) for chain in chains], copies)[:, None]
+        needs = Param.of_integers(Grid(rows * copies, 1, needed), Fraction(1))
+        reached = model.linear([(failed, 1), (absent, 1)], needs)
+        happens = model.step(model.linear([(reached, 1), (there, 1)]))
+        return _Block(model, happens, group_of[:items].astype(np.int64), copies)
 
-    def taken_over(self, weights: list[Fraction]) -> Cells:
+    def taken_over(self, weights: Param) -> Cells:
         """Return what is taken over in each item when the worst of the groups fails: shape (1, items)."""
-        place = self.group * self.items + self.item
-        amount = self.model.regroup(self.happens, None, place, 1, self.groups * self.items, Param.of(weights or [1]))
-        return self.model.largest(amount, None, np.tile(np.arange(self.items), self.groups), 1, self.items)
+        items, rows = self.happens.items, self.happens.groups
+        to = np.tile(np.arange(self.groups), rows // self.groups)
+        amount = self.model.regroup(self.happens, to, np.arange(items), self.groups, items, weights)
+        failing = np.flatnonzero(self.group_of >= 0)
+        keys = np.sort(self.group_of[failing] * items + failing)
+        apart = Grid(self.groups, items, np.ones((1, 1), np.int64), None, keys, np.zeros_like(keys))
+        elsewhere = self.model.linear([(amount, Param(apart, Fraction(1)))])
+        return self.model.largest(elsewhere, None, np.arange(items), 1, items)
 
 
 def _flat(lists: list[list[int]]) -> tuple[IntArray, IntArray]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from rebalancer.model import Component, Param
+from rebalancer.model import Component, Grid, Param
 from rebalancer.problem import Fault
 from rebalancer.specs.base import Spec
 from rebalancer.specs.checks import dynamic_faults, vector_faults
@@ -22,13 +22,15 @@ from rebalancer.specs.fields import (
     ItemFilter,
     ItemName,
     Limit,
+    Number,
     ObjectName,
     Part,
     ScopeName,
     exact,
     limit_field,
 )
-from rebalancer.specs.limits import kept_items
+from rebalancer.specs.limits import among, kept_items
+from rebalancer.specs.own_item import in_own_item, repeated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
     from rebalancer.problem import Names, Problem
 
-#: At most so many pairs × ways: some hundred bytes each.
+#: At most so many pairs × items that flows start in: some hundred bytes each.
 _MOST = 20_000_000
 #: Limits between items: both sides are items of the scope.
 _BETWEEN = {"items": True, "groups": True, "pairs": True, "raw": True, "partition": "scope"}
@@ -73,7 +75,7 @@ class FlowSpec(Spec):
     (is_default_limit_unbounded) nothing is bounded. Unplaced objects are in no item. A pair that is stated twice
     flows twice.
 
-    Every way is counted with every pair, at most 20 million of them. A goal with a limit of 0 everywhere, no filters
+    Every pair counts in every item that flows start in, at most 20 million times in all. A goal with a limit of 0 everywhere, no filters
     and no negative amounts needs no ways: then what flows is that of the pairs that are placed apart, for any scope.
     """
 
@@ -103,22 +105,25 @@ class FlowSpec(Spec):
 
     def components(self, model: ModelBuilder) -> list[Component]:
         items = model.problem.scopes[self.scope].items
-        ways, limits, factors = [], [], []
+        sign = 1 if self.bound is FlowBound.UPPER else -1
+        ways, said = [], []
+        known: dict[tuple[Number, Number], int] = {}  # limit and coefficient, of which there are far fewer than ways
         for source in kept_items(items, self.source_filter).tolist():
             name = items[source]
             for destination in kept_items(items, self.destination_filter.get(name)).tolist():
                 limit = _between(self.limit, name, items[destination])
                 if source != destination and limit is not None:
+                    factor = _between(self.coefficients, name, items[destination]) or 0
                     ways.append((source, destination))
-                    limits.append(limit)
-                    factors.append(_between(self.coefficients, name, items[destination]) or Fraction(0))
+                    said.append(known.setdefault((limit, factor), len(known)))
         if not ways:
             return []
-        sign = 1 if self.bound is FlowBound.UPPER else -1
-        const = Param.of([-sign * factor * limit for factor, limit in zip(factors, limits, strict=True)])
-        table = np.array(ways, np.int64)
-        terms = [(self._flow(model, table), Param.of([sign * factor for factor in factors]))] if self.pairs else []
-        return [Component(model.linear(terms, const), scope=self.scope, item_index=table[:, 0])]
+        column, table = np.array(said, np.int64), np.array(ways, np.int64)
+        const = [-sign * exact(factor) * exact(limit) for limit, factor in known]
+        factors = Param.of([sign * exact(factor) for _, factor in known], 1, len(ways), column=column)
+        terms = [(self._flow(model, table), factors)] if self.pairs else []
+        cells = model.linear(terms, Param.of(const, 1, len(ways), column=column))
+        return [Component(cells, scope=self.scope, item_index=table[:, 0])]
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
         found = list(super().faults(problem))
@@ -136,13 +141,14 @@ class FlowSpec(Spec):
             yield from self._size_faults(problem)
 
     def _size_faults(self, problem: Problem) -> Iterator[Fault]:
-        """Report what would not fit into memory: each way counts each pair."""
+        """Report what would not fit into memory: each source counts each pair."""
         items = problem.scopes[self.scope].items
-        ways = sum(self._ways_from(items, items[source]) for source in kept_items(items, self.source_filter).tolist())
-        if ways * len(self.pairs) > _MOST:
+        kept = kept_items(items, self.source_filter).tolist()
+        sources = sum(self._ways_from(items, items[source]) > 0 for source in kept)
+        if sources * len(self.pairs) > _MOST:
             message = (
-                f"{len(self.pairs):,d} pairs × {ways:,d} ways between items of {self.scope} are more than {_MOST:,d}, "
-                "which is what can be held: choose a coarser scope, or filter its items"
+                f"{len(self.pairs):,d} pairs × {sources:,d} items of {self.scope} that flows start in are more than "
+                f"{_MOST:,d}, which is what can be held: choose a coarser scope, or filter its items"
             )
             yield Fault("too-large", message, ("scope",), self.scope)
 
@@ -192,18 +198,17 @@ class FlowSpec(Spec):
         senders, receivers = (
             problem.objects.lookup([getattr(pair, field) for pair in self.pairs]) for field in ("object1", "object2")
         )
-        who = np.unique([senders, receivers])
-        there = model.custom_tally(np.arange(len(who)), who, len(who), scope.item_of, len(scope.items))
-        pair = np.repeat(np.arange(len(self.pairs)), len(ways))
-        way = np.tile(np.arange(len(ways)), len(self.pairs))
-        sends, receives = (
-            model.gather(there, np.searchsorted(who, objects[pair]), ways[way, side])
-            for side, objects in enumerate((senders, receivers))
-        )
+        (starts, source), (ends, end) = (np.unique(side, return_inverse=True) for side in ways.T)
+        pair, rows = np.arange(len(self.pairs)), len(self.pairs) * len(starts)
+        sends = in_own_item(model, pair, senders, len(pair), among(scope, starts), len(starts))
+        receives = model.custom_tally(*repeated(pair, receivers, len(starts)), rows, among(scope, ends), len(ends))
         both = model.hinge(model.linear([(sends, 1), (receives, 1)], -1))
         known = problem.dimension(self.dimension)
-        weight = [Fraction(value, known.scale) for value in known.values[senders, 0].tolist()]
-        return model.regroup(both, None, way, 1, len(ways), Param.of([weight[index] for index in pair.tolist()]))
+        amount = np.repeat(known.values[senders, 0], len(starts))[:, None]
+        weight = Param.of_integers(Grid(rows, 1, amount), Fraction(1, known.scale))
+        to = np.tile(np.arange(len(starts)), len(pair))
+        flow = model.regroup(both, to, np.arange(len(ends)), len(starts), len(ends), weight)
+        return model.gather(flow, source, end)
 
 
 def _plain(limit: Limit) -> bool:
@@ -212,7 +217,7 @@ def _plain(limit: Limit) -> bool:
     return not (own or limit.is_default_limit_unbounded)
 
 
-def _between(limit: Limit, source: str, destination: str) -> Fraction | None:
+def _between(limit: Limit, source: str, destination: str) -> Number | None:
     """Return what a limit says of a way; None: nothing."""
     pairs = limit.scope_item_to_group_limits.get(source, {})
     for values, name in (
@@ -221,5 +226,5 @@ def _between(limit: Limit, source: str, destination: str) -> Fraction | None:
         (limit.group_limits, destination),
     ):
         if name in values:
-            return exact(values[name])
-    return None if limit.is_default_limit_unbounded else exact(limit.global_limit)
+            return values[name]
+    return None if limit.is_default_limit_unbounded else limit.global_limit

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.model import Param
+from rebalancer.model import Grid, Param
 from rebalancer.model.param import common_unit, fraction_sum, rational_gcd
 
 FRACTIONS = st.fractions(max_denominator=10**6) | st.sampled_from(
@@ -78,3 +78,11 @@ def test_an_unwieldy_denominator_is_rounded_and_says_so() -> None:
     for got, number in zip(values(param)[0], numbers, strict=True):
         assert abs(got - number) <= param.slack
     assert float(fraction_sum(numbers)) == pytest.approx(sum(map(float, numbers)), rel=1e-14)
+
+
+@given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=6), st.sampled_from([1, 10, 7]))
+def test_integers_in_a_unit_are_the_same_as_their_fractions(numbers: list[int], scale: int) -> None:
+    known = Param.of_integers(Grid(1, len(numbers), np.array([numbers])), Fraction(1, scale))
+    same = Param.of([Fraction(number, scale) for number in numbers])
+    assert values(known) == values(same)
+    assert known.unit == same.unit or not any(numbers)
