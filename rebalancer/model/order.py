@@ -82,7 +82,6 @@ def order_statistic(
     return Grid(*shape, out.reshape(shape))
 
 
-def _not_zero(*grids: Grid) -> IntArray:
-    """Return the keys of the cells that are not 0 in every one of some grids."""
-    group, item = np.nonzero(np.logical_or.reduce([grid.dense() != 0 for grid in grids]))
-    return np.asarray(group * grids[0].items + item)
+def _not_zero(one: Grid, other: Grid) -> IntArray:
+    """Return the keys of the cells of two grids that are not 0 in one of them."""
+    return np.flatnonzero((one.dense() != 0) | (other.dense() != 0))

@@ -75,8 +75,9 @@ class FlowSpec(Spec):
     (is_default_limit_unbounded) nothing is bounded. Unplaced objects are in no item. A pair that is stated twice
     flows twice.
 
-    Every pair counts in every item that flows start in, at most 20 million times in all. A goal with a limit of 0 everywhere, no filters
-    and no negative amounts needs no ways: then what flows is that of the pairs that are placed apart, for any scope.
+    Every pair counts in every item that flows start in, at most 20 million times in all. A goal with a limit of 0
+    everywhere, no filters and no negative amounts needs no ways: then what flows is that of the pairs that are placed
+    apart, for any scope.
     """
 
     key: ClassVar[str] = "flow"
