@@ -92,4 +92,4 @@ def test_amounts_that_are_next_to_nothing_beside_what_is_offered_can_be_solved()
     solver.add_constraint(DisasterRecoveryCapacitySpec(scope="host", dimension="mem", **chain), policy="HARD")
     solution = solver.solve("cpsat", time_limit=30, workers=1)
     assert solution.status == "OPTIMAL"
-    assert solution.assignment == {"a": "h0", "b": "h1"}
+    assert solution.assignment.to_dict() == {"a": "h0", "b": "h1"}
