@@ -275,11 +275,11 @@ class ModelBuilder(Combining):
             Sum over the objects of each group instead: shape (groups, 1).
         """
         objects = len(self.problem.objects)
-        keys, fixed, error = _summed(np.asarray(items, np.int64) * objects + member, value)
+        keys, worth, unit, error = _summed(np.asarray(items, np.int64) * objects + member, value)
         owner, slot = np.unique(keys % max(1, objects), return_inverse=True)
         least, most = np.zeros(len(owner), np.int64), np.zeros(len(owner), np.int64)
-        np.minimum.at(least, slot, fixed.integers)
-        np.maximum.at(most, slot, fixed.integers)
+        np.minimum.at(least, slot, worth)
+        np.maximum.at(most, slot, worth)
         group, who, groups = (
             (np.zeros(len(owner), np.int64), owner.astype(np.int64), 1) if memberships is None else memberships
         )
@@ -289,13 +289,13 @@ class ModelBuilder(Combining):
         group, who = group[paying], who[paying]
         low, high = (add_up(group, part[position[who]], groups) for part in (least, most))
         often = int(np.bincount(group, minlength=1).max(initial=0))
-        dynamic = DynamicValues("", keys, fixed.integers, 0)
+        dynamic = DynamicValues("", keys, worth, 0)
         inside = np.where(item_of >= 0, np.int32(0), np.int32(-1)).astype(np.int32)
         tally = Tally(
             len(self.cells),
             groups,
             1,
-            Fraction(1, fixed.scale),
+            unit,
             int(low.min(initial=0)),
             int(high.max(initial=0)),
             error * often,
@@ -324,14 +324,14 @@ class ModelBuilder(Combining):
         return evaluate_cells(self._initial, cells).integers
 
 
-def _summed(keys: IntArray, value: Sequence[Fraction] | FixedPoint) -> tuple[IntArray, FixedPoint, Fraction]:
-    """Return the keys that occur, in order, the sum of each one's values, and by how much these may be off."""
+def _summed(keys: IntArray, value: Sequence[Fraction] | FixedPoint) -> tuple[IntArray, IntArray, Fraction, Fraction]:
+    """Return the keys that occur, in order, the sum of each one's values, their unit, how far each may be off."""
     if isinstance(value, FixedPoint):
         known, slot = np.unique(keys, return_inverse=True)
         if np.abs(value.integers).sum(dtype=np.float64) < LARGEST_SUM // 2:
             sums = add_up(slot, value.integers, len(known))
             common = math.gcd(value.scale, int(np.gcd.reduce(sums)))
-            return known, FixedPoint(sums // common, value.scale // common), Fraction(0)
+            return known, sums // common, Fraction(common, value.scale), Fraction(0)
     amounts = value.fractions().tolist() if isinstance(value, FixedPoint) else value
     worth: dict[int, Fraction] = {}
     for key, amount in zip(keys.tolist(), amounts, strict=True):
@@ -340,14 +340,15 @@ def _summed(keys: IntArray, value: Sequence[Fraction] | FixedPoint) -> tuple[Int
     return known, *_fixed([worth[key] for key in known.tolist()])
 
 
-def _fixed(values: list[Fraction]) -> tuple[FixedPoint, Fraction]:
-    """Return values as fixed point, and by how much each may be off: 0 unless they cannot be held exactly."""
+def _fixed(values: list[Fraction]) -> tuple[IntArray, Fraction, Fraction]:
+    """Return values as integers, their unit, and by how much each may be off: 0 unless they cannot be held exactly."""
     try:
-        return fix(values), Fraction(0)
+        fixed, unit, error = fix(values), Fraction(1), Fraction(0)
     except Overflow:
         size = sum(map(abs, values), Fraction(0))
-        resolution = Fraction(2) ** min(0, math.ceil(log2(size)) - EXACT_LIMIT.bit_length())
-        return fix(values, resolution), resolution / 2
+        unit = Fraction(2) ** (math.ceil(log2(size)) - EXACT_LIMIT.bit_length())
+        fixed, error = fix([round(value / unit) for value in values]), unit / 2
+    return fixed.integers, unit / fixed.scale, error
 
 
 def _dynamic_range(dynamic: DynamicValues, member: NDArray[np.int64], objects: int) -> tuple[IntArray, IntArray]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from rebalancer.problem import ProblemBuilder
 from rebalancer.specs.transition_cost import TransitionCostSpec
 from tests.specs.worlds import broken, codes, faults, goal, world
 
@@ -62,3 +63,18 @@ def test_faults(fields: dict[str, object], expected: tuple[str, str]) -> None:
 def test_an_empty_table_costs_nothing() -> None:
     assert goal(world(), TransitionCostSpec(costs={}), {"a": "h1"}) == 0
     assert goal(world(), TransitionCostSpec(costs={"h0": {}}, default=1), {"a": "h1"}) == 1
+
+
+def test_costs_beyond_64_bits_are_held_in_a_coarser_unit() -> None:
+    """10^13 at 10^6 each, less what is free; the other task counts a trillionth of it."""
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({"h0": ["a"], "h1": ["b"], "h2": []})
+    builder.add_scope("rack", {"r0": ["h0", "h1"], "r1": ["h2"]})
+    builder.add_object_dimension("mem", {"a": 10**13, "b": 10})
+    problem = builder.build()
+    spec = TransitionCostSpec(scope="rack", costs={"r0": {"r0": 10**6}}, dimension="mem", allowance=0.5)
+    error = 1e4
+    assert goal(problem, spec) == pytest.approx(0, abs=error)
+    assert goal(problem, spec, {"a": "h1"}) == pytest.approx(1e19, abs=error)
+    assert goal(problem, spec, {"a": "h2"}) == pytest.approx(0, abs=error)
+    assert goal(problem, spec, {"a": "h1", "b": "h0"}) == pytest.approx(1e19 + 1e7, abs=error)
