@@ -170,7 +170,13 @@ def _unplaced(scene: Scene, size: int, rng: np.random.Generator) -> Choice | Non
     loose = rng.choice(loose, min(len(loose), max(1, size // (2 * len(cool)))), replace=False)
     there = scene.objects_in(cool)
     there = rng.choice(there, min(len(there), len(loose)), replace=False)
-    return Choice.among(scene.assignment, np.concatenate([loose, there]), cool)
+    objects = np.concatenate([loose, there])
+    guests = there[scene.initial[there] < 0]  # what began unplaced may be taken out again for another one
+    return Choice.of(
+        scene.assignment,
+        np.concatenate([np.repeat(objects, len(cool)), guests]),
+        np.concatenate([np.tile(cool, len(objects)), np.full(len(guests), -1)]),
+    )
 
 
 # -- groups and scope items -------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rebalancer import BalanceSpec, CapacitySpec, Rebalancer
+from rebalancer import AssignmentAffinitiesSpec, BalanceSpec, CapacitySpec, Rebalancer
 from rebalancer.engines.base import Progress, Request, Status
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.neighbourhood.choice import Choice
@@ -120,6 +120,26 @@ def test_every_kind_of_part_frees_something(model: Model) -> None:
         assert choice is not None
         assert choice.literals.count > len(choice.objects) > 0
         assert choice.literals.count < 4 * 300
+
+
+def test_who_began_unplaced_makes_way_for_another_one_who_did() -> None:
+    """One host that bears one of three tasks, each worth more than that before: the first has it, the last gets it."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": []}, unassigned=["t0", "t1", "t2"])
+    limit = {"type": "ABSOLUTE", "global_limit": 1}
+    solver.add_constraint(CapacitySpec(scope="host", dimension="task_count", limit=limit))
+    worth = [{"object_name": f"t{n}", "scope_item_name": "h0", "affinity": n + 1} for n in range(3)]
+    solver.add_goal(AssignmentAffinitiesSpec(scope="host", affinities=worth), tuple_pos=1)
+    model = solver.model
+    here = np.array([0, -1, -1], np.int32)
+    choice = kinds_of(model)["unplaced"](Scene(here, model.problem.initial, np.ones(1)), 300, np.random.default_rng(0))
+    assert choice is not None
+    assert set(zip(choice.literals.object.tolist(), choice.literals.container.tolist(), strict=True)) == {
+        (task, place) for task in range(3) for place in (0, -1)
+    }
+    answer = NeighbourhoodEngine().solve(model, Request(time_limit=60, iterations=20, workers=1, seed=2))
+    assert answer.assignment is not None
+    assert answer.assignment.tolist() == [-1, -1, 0]
 
 
 def test_an_incumbent_takes_only_what_is_better_and_feasible(model: Model) -> None:
