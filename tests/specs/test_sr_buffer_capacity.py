@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from rebalancer import Rebalancer
 from rebalancer.specs.sr_buffer_capacity import SRBufferCapacitySpec
 from tests.specs.worlds import broken, goal, warnings, world
 
@@ -31,3 +34,18 @@ def test_constraint_has_a_component_per_pair() -> None:
 
 def test_fields_that_only_steer_search_are_listed() -> None:
     assert warnings(world(), spec("01", use_heuristics=True)) == ["no-effect"]
+
+
+@pytest.mark.parametrize("engine", ["cpsat", "neighbourhood"])
+@pytest.mark.parametrize("sizes", [(10**12, 1e-6), (10**15, 1e-3)])
+def test_amounts_of_sixty_bits_fit_into_cpsat(engine: str, sizes: tuple[float, float]) -> None:
+    """Both tasks belong to both jobs: in different racks or not, one rack has room for what the other one loses."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h1": [], "h2": []}, unassigned=["t1", "t2"])
+    solver.add_scope("rack", {"r0": ["h1"], "r1": ["h2"]})
+    solver.add_partition("job", {"j0": ["t1", "t2"], "j1": ["t1", "t2"]})
+    solver.add_object_dimension("mem", {"t1": sizes[0], "t2": sizes[1]})
+    pairs = [{"scope_item1": "r0", "scope_item2": "r1"}]
+    solver.add_goal(SRBufferCapacitySpec(scope="rack", dimension="mem", partition_name="job", scope_item_pairs=pairs))
+    solution = solver.solve(engine, time_limit=30, iterations=40, workers=1)
+    assert solution.objective["final"].tolist() == [0]

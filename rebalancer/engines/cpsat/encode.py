@@ -49,10 +49,15 @@ from rebalancer.model import (
 from rebalancer.model.evaluate import apply_function, linear_form
 from rebalancer.model.grid import apply, reduce_extremum, reduce_sum
 from rebalancer.model.order import targets
+from rebalancer.problem import Fault, InputError
 from rebalancer.problem.numbers import IntArray
 
 #: What the variables of a row may add up to, one by one: CP-SAT 9.15 has refused 2^62.3.
 _ROOM = 2.0**61
+#: What the widths of all variables' domains may add up to: CP-SAT refuses a model where that is not an int64.
+_WIDTHS = 2**63 - 1
+#: Tallies as wide as this are no variables, though several cells read them: a few would take all of that.
+_WIDE = 2**56
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +82,19 @@ class Auxiliary:
     key: IntArray
     what: str = "value"
     unit: IntArray | None = None
+
+
+def _reads(cells: Cells, source: Cells) -> bool:
+    """Whether cells are made of others, or are these."""
+    waiting, seen = [cells], {cells.index}
+    while waiting:
+        top = waiting.pop()
+        if top.index == source.index:
+            return True
+        fresh = [known for known in top.inputs if source.index <= known.index not in seen]
+        seen.update(known.index for known in fresh)
+        waiting += fresh
+    return False
 
 
 @dataclass
@@ -188,7 +206,25 @@ class Encoder:
         for position in self.model.tuple_positions:
             self.out.objectives.append(self.rows[position.objective.index])
             self.out.exact.append(Unrounded(self.model, position.objective, self.rows, self.algebra).objective())
+        self._check_widths()
         return self.out
+
+    def _check_widths(self) -> None:
+        """Refuse what CP-SAT would refuse, naming who asks for the widest variables."""
+        low, high = self.algebra.auxiliary_bounds()
+        width = high - low
+        if width.astype(np.float64).sum() < _WIDTHS / 2 or int(width.sum(dtype=object)) <= _WIDTHS:
+            return
+        widest = int(np.argmax(width)) + self.candidates.count
+        cells = next((a.cells for a in self.out.auxiliaries if a.first <= widest < a.first + len(a.key)), None)
+        asking = [(goal.name, [goal.cells]) for goal in self.model.goals]
+        asking += [(known.name, [each.cells for each in known.components]) for known in self.model.constraints]
+        names = [f"'{name}'" for name, made in asking if cells and any(_reads(each, cells) for each in made)]
+        who = " and ".join(names) or "what is asked for"
+        message = (
+            f"the amounts of {who} are too large for CP-SAT in the unit that they need: give them in coarser steps"
+        )
+        raise InputError([Fault("too-large", message)])
 
     # -- variables --------------------------------------------------------------------------------------------------
 
@@ -265,7 +301,8 @@ class Encoder:
     def _encode(self, cells: Cells) -> Rows:
         if isinstance(cells, Tally):
             rows = self.tally(cells)
-            return self.as_variables(cells, rows) if self.consumers[cells.index] > 1 else rows
+            shared = self.consumers[cells.index] > 1 and cells.largest < _WIDE
+            return self.as_variables(cells, rows) if shared else rows
         if isinstance(cells, Map):
             return self._map(cells)
         if isinstance(cells, Reduce):

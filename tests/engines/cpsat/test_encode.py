@@ -7,13 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from rebalancer import CapacitySpec, Rebalancer
 from rebalancer.engines.base import Request, Status
 from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.engines.cpsat.encode import encode
 from rebalancer.engines.cpsat.engine import CpsatEngine
 from rebalancer.engines.cpsat.rows import RowAlgebra
 from rebalancer.model import CellValues, Function, GoalCells, Grid, Map, ModelBuilder, assemble, evaluate_cells
-from rebalancer.problem import ProblemBuilder
+from rebalancer.problem import InputError, ProblemBuilder
 from tests.engines.worlds import crowded
 
 
@@ -78,3 +79,14 @@ def test_magnitude_counts_every_placement() -> None:
     var = np.append(np.arange(literals.count), extra)
     row = algebra.collect(1, 1, np.zeros(len(var), np.int64), var, np.full(len(var), -2), Grid.constant(1, 1, 0))
     assert algebra.magnitude(row) == 2 * literals.count + 2 * 7
+
+
+def test_what_cpsat_cannot_hold_is_said_before_it_is_asked() -> None:
+    """Twelve hosts that each may have 10^18 too much: 1.2 * 10^19 together, and 2^63 are 9.2 * 10^18."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0", "t1"], **{f"h{n}": [] for n in range(1, 12)}})
+    solver.add_object_dimension("bytes", {"t0": 10**18, "t1": 1})
+    solver.add_container_dimension("bytes", {f"h{n}": 5 for n in range(12)})
+    solver.add_goal(CapacitySpec(scope="host", dimension="bytes"), name="room")
+    with pytest.raises(InputError, match="the amounts of 'room' are too large for CP-SAT"):
+        solver.solve("cpsat", time_limit=30, workers=1)
