@@ -149,7 +149,7 @@ def _events(solution: Solution) -> list[Progress]:
 
     if not solution.found:
         return []
-    rows = zip(solution.objective["final"], solution.objective["bound"], solution.objective["gap"], strict=True)
+    rows = zip(solution._final.objective, solution._bounds, solution._gaps, strict=True)  # no table: it needs pandas
     known = ([None if math.isnan(number) else float(number) for number in row] for row in rows)
     return [Progress(solution.seconds, position, *numbers) for position, numbers in enumerate(known)]
 

@@ -456,6 +456,7 @@ class Rebalancer:
         target: float | Fraction | Sequence[float | Fraction] | None = None,
         patience: float | None = None,
         stop: threading.Event | None = None,
+        began: float | None = None,
     ) -> Solution:
         """Search for a better assignment, and prove how good it is.
 
@@ -475,7 +476,7 @@ class Rebalancer:
         start : mapping, Series or DataFrame, optional
             An assignment to start from, in any form that `evaluate` takes.
         on_progress : callable, optional
-            Called with a `Progress` at each improvement, from another thread.
+            Called with a `Progress` at each improvement, mostly from another thread.
         deterministic : bool
             The same seed and workers give the same answer: time is counted as work, not by the clock. Default False.
         iterations : int
@@ -489,6 +490,8 @@ class Rebalancer:
             Seconds without a better answer after which to stop.
         stop : threading.Event, optional
             Set it, from any thread, to end the search with the best answer so far.
+        began : float, optional
+            `time.monotonic` from which ``time_limit`` counts instead, where what came before this call is part of it.
 
         Raises
         ------
@@ -497,7 +500,7 @@ class Rebalancer:
         InternalError
             An engine's answer is not what it says it is; please report it.
         """
-        began = time.monotonic()
+        began = time.monotonic() if began is None else began
         settings = self._settings.updated(
             engine=engine,
             time_limit=time_limit,

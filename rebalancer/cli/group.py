@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import traceback
@@ -14,7 +13,7 @@ import click
 
 import rebalancer
 from rebalancer.cli.exits import Exit
-from rebalancer.cli.stdout import OutputError, standard_output, unfailing_stderr
+from rebalancer.cli.stdout import OutputError, standard_output
 from rebalancer.problem.errors import Fault, InputError, nearest
 
 #: One line per verb: name -> module, whose ``command`` it is.
@@ -153,18 +152,3 @@ def main() -> None:
 
     A SCENARIO is a YAML file that says what is where, what must hold and what is good.
     """
-
-
-def run() -> None:
-    """Run the command as a process of its own, and end that with its code.
-
-    What is left then is to free gigabytes, object by object, and to wait for threads that an answer did not wait for:
-    seconds after an interrupt. The system does the one at once, and the other is not needed.
-    """
-    unfailing_stderr()
-    try:
-        main()
-    except SystemExit as end:
-        logging.shutdown()
-        sys.stderr.flush()
-        os._exit(int(end.code or 0))

@@ -14,6 +14,7 @@ from rebalancer.cli.assignment_file import AssignmentFile
 from rebalancer.cli.exits import Exit
 from rebalancer.cli.options import Duration, FilePath, common, scenario_argument
 from rebalancer.cli.output import OutputFolder
+from rebalancer.cli.process import began
 from rebalancer.cli.scenario_file import read_scenario
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def command(
 
     Nothing is carried out. Exit code 3 if some move is blocked or some constraint stays broken.
     """
+    start_of_command = began()
+
     from rebalancer.plan import plan_moves
     from rebalancer.plan.formats import check_template, digests, plan_files
     from rebalancer.scenario.plan_section import with_fields
@@ -73,7 +76,11 @@ def command(
         folder = stack.enter_context(OutputFolder(output))
         solver = Rebalancer.from_scenario(read)
         with nullcontext() if table is None else table.located():
-            solution = solver.solve(time_limit=time_limit) if table is None else solver.evaluate(table.frame)
+            solution = (
+                solver.solve(time_limit=time_limit, began=start_of_command)
+                if table is None
+                else solver.evaluate(table.frame)
+            )
         code = Exit.BROKEN if solution.broken else Exit.DONE
         if table is None:
             code = exits.of_solution(solution)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from rebalancer.cli.assignment_file import AssignmentFile
 from rebalancer.cli.interrupts import kept_answers
 from rebalancer.cli.options import Duration, EngineName, FilePath, Share, Targets, common, scenario_argument
 from rebalancer.cli.output import OutputFolder, write_solution
+from rebalancer.cli.process import began
 from rebalancer.cli.scenario_file import read_scenario
 
 if TYPE_CHECKING:
@@ -87,12 +88,13 @@ def command(
     Ctrl-C ends the search with the best assignment so far, or gives up where
     there is none yet.
     """
-    from rebalancer.report.progress import reporter
-    from rebalancer.solver import Rebalancer
-
-    stop, answered = threading.Event(), threading.Event()
+    stop, answered, start_of_command = threading.Event(), threading.Event(), began()
     with ExitStack() as stack:
         stack.enter_context(kept_answers(stop, answered=answered))
+
+        from rebalancer.report.progress import reporter
+        from rebalancer.solver import Rebalancer
+
         read = read_scenario(scenario)
         table = None if start is None else AssignmentFile(start, read.problem)
         folder = None if output is None else stack.enter_context(OutputFolder(output))
@@ -117,6 +119,7 @@ def command(
                 start=None if table is None else table.frame,
                 on_progress=progress,
                 stop=stop,
+                began=start_of_command,
             )
         written = None if folder is None else write_solution(folder, solution)
     if as_json:

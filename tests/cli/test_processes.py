@@ -68,6 +68,30 @@ def test_before_there_is_an_answer_a_signal_gives_up(tmp_path: Path, number: int
     assert not folder.exists()
 
 
+#: A signal that comes while something is imported.
+EARLY = """
+import signal, sys
+
+class Early:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == {module!r}:
+            signal.raise_signal({number})
+
+sys.meta_path.insert(0, Early)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("module", ["click", "numpy", "rebalancer.cli.solve", "rebalancer.solver"])
+def test_a_signal_while_the_command_is_loaded_gives_up(tmp_path: Path, number: int, module: str) -> None:
+    program = EARLY.format(module=module, number=int(number))
+    running = process("solve", written(tmp_path, SCENARIO), "--json", "-o", tmp_path / "out", program=program)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err.split()) == (130, "", ["interrupted"])
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_second_interrupt_gives_up(tmp_path: Path) -> None:
     running = process("solve", written(tmp_path, SCENARIO), "-o", tmp_path / "out", program=DEAF)
     wait_for("position 0", running)

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+from rebalancer.cli import process
 from rebalancer.engines.base import Answer, Request, Status
 from rebalancer.model import Model
 from tests.cli.commands import BROKEN, INFEASIBLE, SCENARIO, parsed, run, written
@@ -271,3 +273,24 @@ def test_nonsense_is_bad_input(tmp_path: Path, options: list[str]) -> None:
     result = run("solve", written(tmp_path, SCENARIO), *options)
     assert result.exit_code == 2
     assert f"error[out-of-range]: {options[0][2:]} must be " in result.stderr
+
+
+@pytest.mark.parametrize("verb", ["solve", "plan"])
+def test_time_counts_from_the_start_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    seen: list[Request] = []
+
+    def answer(model: Model, request: Request) -> Answer:
+        seen.append(request)
+        return Answer(Status.FEASIBLE, np.array([1, 0, 0], np.int32), (None,) * model.positions, None, "scripted")
+
+    engines.use(monkeypatch, answer)
+    start = time.monotonic() - 1000
+    monkeypatch.setattr(process, "_began", start)
+    path = written(tmp_path, SCENARIO)
+    assert run(verb, path, "-o", tmp_path / "out", "--time-limit", "2000s").exit_code == 0
+    monkeypatch.setattr(process, "_began", None)
+    before = time.monotonic()
+    assert run(verb, path, "-o", tmp_path / "again", "--time-limit", "2000s").exit_code == 0
+    assert seen[0].began == start
+    assert 900 < seen[0].remaining < 1000
+    assert seen[1].began >= before, "in a process of somebody else from the call"

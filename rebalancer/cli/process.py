@@ -1,0 +1,66 @@
+"""The command as a process of its own, from its first moment to its last. Whatever takes a while is imported later."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from types import FrameType
+
+#: `time.monotonic` when this process started, if it is the command.
+_began: float | None = None
+
+
+def began() -> float:
+    """Return `time.monotonic` when the command started: from then on its time limit counts."""
+    return time.monotonic() if _began is None else _began
+
+
+def run() -> None:
+    """Run the command as a process of its own, and end that with its code.
+
+    What is left then is to free gigabytes, object by object, and to wait for threads that an answer did not wait for:
+    seconds after an interrupt. The system does the one at once, and the other is not needed.
+    """
+    global _began
+    try:
+        signal.signal(signal.SIGTERM, _give_up)
+        _began = time.monotonic() - time.process_time()  # starting the interpreter and importing is computing
+        code = _code()
+    except KeyboardInterrupt:  # before the command itself listens, or when it is done
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        from rebalancer.cli.stdout import unfailing_stderr
+        from rebalancer.exits import Exit
+
+        unfailing_stderr()
+        print("interrupted", file=sys.stderr)
+        code = int(Exit.INTERRUPTED)
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _code() -> int:
+    """Run the command and return its exit code."""
+    from rebalancer.cli.stdout import unfailing_stderr
+
+    unfailing_stderr()
+    import logging
+
+    from rebalancer.cli.group import main
+
+    try:
+        main()
+    except SystemExit as end:
+        logging.shutdown()
+        return int(end.code or 0)
+    return 0
+
+
+def _give_up(number: int, frame: FrameType | None) -> None:
+    """Do at SIGTERM what Python does at Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+__all__ = ["began", "run"]
