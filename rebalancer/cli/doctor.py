@@ -50,6 +50,8 @@ def command(warm: bool, as_json: bool) -> int:
     if not found:
         found += _folder_faults()
     if warm and not found:
+        found += _compiler_faults()
+    if warm and not found:
         _warm()
     report = {
         "rebalancer": rebalancer.__version__,
@@ -106,6 +108,13 @@ def _folder_faults() -> list[Fault]:
         f"{kept.CACHE_VARIABLE} to a folder that is"
     )
     return [Fault("unwritable-cache", message, value=folder, file=folder)]
+
+
+def _compiler_faults() -> list[Fault]:
+    from rebalancer.engines.local_search import kept
+
+    message = f"nothing can be compiled with {kept.OFF_VARIABLE} set; unset it"
+    return [Fault("not-compiled", message, value=os.environ[kept.OFF_VARIABLE])] if kept.is_off() else []
 
 
 def _warm() -> None:

@@ -17,7 +17,7 @@ from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.engine import CpsatEngine, fits
 from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Incumbent
-from rebalancer.engines.local_search.kept import is_warm
+from rebalancer.engines.local_search.kept import OFF_VARIABLE, is_off, is_warm
 from rebalancer.engines.together import Searcher, side_by_side, together
 from rebalancer.model import Model
 
@@ -182,8 +182,10 @@ def searchers(budget: Budget) -> tuple[Searcher, ...]:
 
     Where runs have to be the same, what an earlier one left on disk must not matter, nor does the clock: then it waits.
     """
-    ready = budget.deterministic or budget.remaining >= _COMPILING or is_warm()
-    if not ready:
+    ready = not is_off() and (budget.deterministic or budget.remaining >= _COMPILING or is_warm())
+    if is_off():
+        _log.info("local search is left out: %s is set", OFF_VARIABLE)
+    elif not ready:
         _log.info("local search is left out, as it is not compiled yet; `rebalance doctor --warm` does that once")
     found = []
     for where in SEARCHERS:

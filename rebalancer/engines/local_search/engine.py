@@ -8,6 +8,7 @@ from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.forms import TooLargeForMoves
+from rebalancer.engines.local_search.kept import OFF_VARIABLE, is_off
 from rebalancer.engines.local_search.search import improve
 from rebalancer.engines.together import together
 from rebalancer.model import Model
@@ -25,8 +26,11 @@ class LocalSearchEngine:
         Raises
         ------
         InputError
-            Some cells would need a table over too many groups and items.
+            Some cells would need a table over too many groups and items, or the compiler is switched off.
         """
+        if is_off():
+            message = f"local search cannot run with {OFF_VARIABLE} set, as it is compiled; unset it, or choose 'auto'"
+            raise InputError([Fault("not-compiled", message, ("engine",), self.name, "auto")])
         incumbent = Incumbent.of(model, request)
         with bounding(incumbent):
             self._search(incumbent, request)

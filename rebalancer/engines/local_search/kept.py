@@ -15,6 +15,9 @@ from pathlib import Path
 #: The folder of compiled kernels; that of the compiler or one of the user's cache otherwise.
 CACHE_VARIABLE = "REBALANCER_CACHE_DIR"
 
+#: Has the compiler compile nothing, if it is a number other than 0: then there is no local search.
+OFF_VARIABLE = "NUMBA_DISABLE_JIT"
+
 _KERNELS = Path(__file__).parent / "kernels"
 #: Digits of a folder's name that tell where the kernels are installed, and what they are.
 _WHERE, _WHAT = 6, 10
@@ -99,7 +102,15 @@ def damaged() -> list[Path]:
 
 def is_warm() -> bool:
     """Return whether a search can start without compiling: whether the last kernel that it compiles is there."""
-    return bool(kept("anneal"))
+    return bool(kept("anneal")) and not is_off()
+
+
+def is_off() -> bool:
+    """Return whether the compiler was told to compile nothing: uncompiled, kernels would not even run."""
+    try:
+        return int(os.environ.get(OFF_VARIABLE, "")) != 0
+    except ValueError:  # which the compiler ignores as well
+        return False
 
 
 def outdated() -> list[Path]:
@@ -111,9 +122,11 @@ def outdated() -> list[Path]:
 
 __all__ = [
     "CACHE_VARIABLE",
+    "OFF_VARIABLE",
     "cache_folder",
     "cache_root",
     "damaged",
+    "is_off",
     "is_warm",
     "is_whole",
     "kept",
