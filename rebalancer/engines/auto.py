@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 
 from rebalancer.engines.base import Answer, EngineError, Request
@@ -184,7 +185,7 @@ def searchers(budget: Budget) -> tuple[Searcher, ...]:
     """
     ready = not is_off() and (budget.deterministic or budget.remaining >= _COMPILING or is_warm())
     if is_off():
-        _log.info("local search is left out: %s is set", OFF_VARIABLE)
+        _say_off()
     elif not ready:
         _log.info("local search is left out, as it is not compiled yet; `rebalance doctor --warm` does that once")
     found = []
@@ -193,6 +194,12 @@ def searchers(budget: Budget) -> tuple[Searcher, ...]:
             module, _, name = where.partition(":")
             found.append(getattr(import_module(module), name))
     return tuple(found)
+
+
+@cache
+def _say_off() -> None:
+    """Say once why there is no local search: searchers are chosen several times in a search."""
+    _log.info("local search is left out: %s is set", OFF_VARIABLE)
 
 
 __all__ = ["SEARCHERS", "AutoEngine", "searchers"]
