@@ -34,6 +34,8 @@ _TIE_BREAKING: dict[str, Any] = {"cp_model_probing_level": 0, "symmetry_level": 
 #: Seconds that compiling takes per pair of object and container (half to three times that), and per cells of any size:
 #: where that is half of the time, and more than a moment, there are only parts.
 _SECONDS_PER_PAIR, _SECONDS_PER_CELLS, _MOMENT = 1e-5, 3e-4, 0.02
+#: Cells of one kind, of which CP-SAT would get each in writing: pairs of objects by where they start and end are more.
+_CELLS = 32_000_000
 
 
 class CpsatEngine:
@@ -219,4 +221,5 @@ def fits(search: Incumbent) -> bool:
     pairs = len(problem.objects) * (len(problem.containers) + 1)
     compiling = pairs * _SECONDS_PER_PAIR + len(search.model.graph) * _SECONDS_PER_CELLS
     hurried = compiling > _MOMENT and compiling > search.budget.remaining / 2
-    return pairs <= ALL_PAIRS and not (search.found is not None and hurried)
+    largest = max((cells.groups * cells.items for cells in search.model.graph), default=0)
+    return pairs <= ALL_PAIRS and largest <= _CELLS and not (search.found is not None and hurried)

@@ -55,3 +55,10 @@ def test_compiling_ends_when_somebody_stops_the_search() -> None:
         encode(model, all_candidates(model), CellValues(model.problem, model.problem.initial), budget)
     incumbent = Incumbent.of(model, Request(time_limit=60, stop=budget.stop))
     assert engine.CpsatEngine().conclude(incumbent).status is Status.FEASIBLE
+
+
+def test_a_model_of_very_many_cells_is_not_written_out_for_cpsat(monkeypatch: pytest.MonkeyPatch) -> None:
+    incumbent = Incumbent.of(crowded(60, 6), Request(time_limit=60))
+    assert engine.fits(incumbent)
+    monkeypatch.setattr(engine, "_CELLS", 5)  # there are six hosts
+    assert not engine.fits(incumbent)
