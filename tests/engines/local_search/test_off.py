@@ -35,7 +35,7 @@ def test_auto_leaves_it_out(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogC
     monkeypatch.setenv(kept.OFF_VARIABLE, "1")
     assert not kept.is_warm()
     auto._say_off.cache_clear()
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, "rebalancer"):
         assert searchers(Budget(None)) == (improve,)
         searchers(Budget(None))
     assert caplog.text.count("local search is left out: NUMBA_DISABLE_JIT is set") == 1

@@ -92,6 +92,8 @@ def ready(on_function: Callable[[str], None] | None = None) -> None:
 
 def _general(dispatcher: Any) -> Any:
     """Compile a function once for all integers: not again for numbers that a caller writes down, or narrower ones."""
+    if numba.config.DISABLE_JIT:  # then it is the function itself
+        return dispatcher
     template = dispatcher.get_call_template
 
     def of_any(arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
