@@ -45,6 +45,8 @@ _IDLE, _WALKS = 0.35, 2
 #: long walk starts from matters. And up to so many the end is this share: above it local search itself has far to go.
 _SOUNDED, _SOUNDING, _OPEN = 5_000_000, 0.14, 0.05
 _POLISHED, _POLISHING = 50_000_000, 0.08
+#: CP-SAT's model is written for at most this share of the time: searchers find more meanwhile.
+_WRITING = 0.125
 #: Seconds that must be left for local search where its kernels have yet to be compiled. That takes longer, beside
 #: others, who do not wait for it; what is compiled by the end is kept for later runs.
 _COMPILING = 5.0
@@ -78,7 +80,7 @@ class AutoEngine:
             seconds = left if pairs > _POLISHED else (1 - _POLISHING) * left
             most = incumbent.budget.part(seconds, _idle(incumbent, _IDLE * left, within=False))
             together(_alike(incumbent.budget, request), incumbent, most, request)
-        elif fits(incumbent) and (pairs <= _CLOSABLE or incumbent.found is None):
+        elif fits(incumbent, _WRITING) and (pairs <= _CLOSABLE or incumbent.found is None):
             if pairs > _SEEDED and incumbent.found is not None and len(SEARCHERS) > 1:
                 seconds, part = next((seconds, part) for limit, seconds, part in _SEEDING if pairs <= limit)
 

@@ -32,8 +32,8 @@ _TIE_BREAK_SHARE, _TIE_BREAK = 0.2, 1.0
 #: What presolving takes longest with, and most often in vain, is left out of it: the answer is known.
 _TIE_BREAKING: dict[str, Any] = {"cp_model_probing_level": 0, "symmetry_level": 0, "find_big_linear_overlap": False}
 #: Seconds that compiling takes per pair of object and container (half to three times that), and per cells of any size:
-#: where that is half of the time, and more than a moment, there are only parts.
-_SECONDS_PER_PAIR, _SECONDS_PER_CELLS, _MOMENT = 1e-5, 3e-4, 0.02
+#: where that is more than a share of the time, and than a moment, there are only parts.
+_SECONDS_PER_PAIR, _SECONDS_PER_CELLS, _SHARE, _MOMENT = 1e-5, 3e-4, 0.5, 0.02
 #: Cells of one kind, of which CP-SAT would get each in writing: pairs of objects by where they start and end are more.
 _CELLS = 32_000_000
 
@@ -215,11 +215,11 @@ def _known(search: Incumbent) -> NDArray[np.int32]:
     return search.request.start if search.request.start is not None else search.model.problem.initial
 
 
-def fits(search: Incumbent) -> bool:
-    """Whether the whole problem can be one CP-SAT model, and be compiled in the time that there is."""
+def fits(search: Incumbent, share: float = _SHARE) -> bool:
+    """Whether the whole problem can be one CP-SAT model, and be compiled in a share of the time that there is."""
     problem = search.model.problem
     pairs = len(problem.objects) * (len(problem.containers) + 1)
     compiling = pairs * _SECONDS_PER_PAIR + len(search.model.graph) * _SECONDS_PER_CELLS
-    hurried = compiling > _MOMENT and compiling > search.budget.remaining / 2
+    hurried = compiling > _MOMENT and compiling > share * search.budget.remaining
     largest = max((cells.groups * cells.items for cells in search.model.graph), default=0)
     return pairs <= ALL_PAIRS and largest <= _CELLS and not (search.found is not None and hurried)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
-from rebalancer.engines.cpsat.encode import Encoder
+from rebalancer.engines.cpsat.encode import Encoder, Late
 from rebalancer.engines.cpsat.literals import Literals
 from rebalancer.engines.cpsat.proto import INFINITE
 from rebalancer.engines.cpsat.rows import Rows, counted_in
@@ -101,7 +101,10 @@ def proven_of_leavers(
     model = search.model
     assert search.best is not None
     here = CellValues(model.problem, search.best)
-    encoding = Leavers(model, candidates, here).run()
+    try:
+        encoding = Leavers(model, candidates, here).run(budget)
+    except Late:
+        return None, False
     for earlier in range(number):
         encoding.hold(earlier, search.integers[earlier])
     objective = encoding.objective(number)

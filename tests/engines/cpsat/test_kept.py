@@ -9,6 +9,7 @@ from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat import engine
 from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.engines.cpsat.encode import Encoding, Late, encode
+from rebalancer.engines.cpsat.leavers import proven_of_leavers
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.model import CellValues
 from tests.engines.worlds import crowded
@@ -54,11 +55,13 @@ def test_compiling_ends_when_somebody_stops_the_search() -> None:
     with pytest.raises(Late):
         encode(model, all_candidates(model), CellValues(model.problem, model.problem.initial), budget)
     incumbent = Incumbent.of(model, Request(time_limit=60, stop=budget.stop))
+    assert proven_of_leavers(incumbent, 0, all_candidates(model), budget, incumbent.request) == (None, False)
     assert engine.CpsatEngine().conclude(incumbent).status is Status.FEASIBLE
 
 
 def test_a_model_of_very_many_cells_is_not_written_out_for_cpsat(monkeypatch: pytest.MonkeyPatch) -> None:
     incumbent = Incumbent.of(crowded(60, 6), Request(time_limit=60))
     assert engine.fits(incumbent)
+    assert not engine.fits(Incumbent.of(crowded(), Request(time_limit=60)), 1e-6)
     monkeypatch.setattr(engine, "_CELLS", 5)  # there are six hosts
     assert not engine.fits(incumbent)
