@@ -491,7 +491,8 @@ class Rebalancer:
         stop : threading.Event, optional
             Set it, from any thread, to end the search with the best answer so far.
         began : float, optional
-            `time.monotonic` from which ``time_limit`` counts instead, where what came before this call is part of it.
+            `time.monotonic` from which ``time_limit`` counts instead, where what came before this call is part of it;
+            half of it is left for the search, however long that took.
 
         Raises
         ------
@@ -500,7 +501,7 @@ class Rebalancer:
         InternalError
             An engine's answer is not what it says it is; please report it.
         """
-        began = time.monotonic() if began is None else began
+        called = time.monotonic()
         settings = self._settings.updated(
             engine=engine,
             time_limit=time_limit,
@@ -513,6 +514,10 @@ class Rebalancer:
             target=target,
             patience=patience,
         )
+        if began is None:
+            began = called
+        elif settings.seconds is not None:
+            began = max(began, called - settings.seconds / 2)
         model = self.model
         hint = None if start is None else self._indices(start, model)
         found = search(model, settings, hint, on_progress, stop or threading.Event(), began)

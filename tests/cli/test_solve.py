@@ -287,10 +287,12 @@ def test_time_counts_from_the_start_of_the_command(tmp_path: Path, monkeypatch: 
     start = time.monotonic() - 1000
     monkeypatch.setattr(process, "_began", start)
     path = written(tmp_path, SCENARIO)
-    assert run(verb, path, "-o", tmp_path / "out", "--time-limit", "2000s").exit_code == 0
+    assert run(verb, path, "-o", tmp_path / "out", "--time-limit", "4000s").exit_code == 0
+    assert run(verb, path, "-o", tmp_path / "late", "--time-limit", "1000s").exit_code == 0
     monkeypatch.setattr(process, "_began", None)
     before = time.monotonic()
     assert run(verb, path, "-o", tmp_path / "again", "--time-limit", "2000s").exit_code == 0
     assert seen[0].began == start
-    assert 900 < seen[0].remaining < 1000
-    assert seen[1].began >= before, "in a process of somebody else from the call"
+    assert 2900 < seen[0].remaining < 3000
+    assert 400 < seen[1].remaining <= 500, "half of it is for the search"
+    assert seen[2].began >= before, "in a process of somebody else from the call"
