@@ -108,7 +108,8 @@ class FlowSpec(Spec):
         items = model.problem.scopes[self.scope].items
         sign = 1 if self.bound is FlowBound.UPPER else -1
         ways, said = [], []
-        known: dict[tuple[Number, Number], int] = {}  # limit and coefficient, of which there are far fewer than ways
+        # limit and coefficient, of which there are far fewer than ways; equal floats and Fractions may mean two numbers
+        known: dict[tuple[Number, type, Number, type], int] = {}
         for source in kept_items(items, self.source_filter).tolist():
             name = items[source]
             for destination in kept_items(items, self.destination_filter.get(name)).tolist():
@@ -116,12 +117,12 @@ class FlowSpec(Spec):
                 if source != destination and limit is not None:
                     factor = _between(self.coefficients, name, items[destination]) or 0
                     ways.append((source, destination))
-                    said.append(known.setdefault((limit, factor), len(known)))
+                    said.append(known.setdefault((limit, type(limit), factor, type(factor)), len(known)))
         if not ways:
             return []
         column, table = np.array(said, np.int64), np.array(ways, np.int64)
-        const = [-sign * exact(factor) * exact(limit) for limit, factor in known]
-        factors = Param.of([sign * exact(factor) for _, factor in known], 1, len(ways), column=column)
+        const = [-sign * exact(factor) * exact(limit) for limit, _, factor, _ in known]
+        factors = Param.of([sign * exact(factor) for _, _, factor, _ in known], 1, len(ways), column=column)
         terms = [(self._flow(model, table), factors)] if self.pairs else []
         cells = model.linear(terms, Param.of(const, 1, len(ways), column=column))
         return [Component(cells, scope=self.scope, item_index=table[:, 0])]

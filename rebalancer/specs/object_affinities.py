@@ -56,13 +56,13 @@ class ObjectAffinitiesSpec(Spec):
     def components(self, model: ModelBuilder) -> list[Component]:
         scope = model.problem.scopes[self.scope or model.problem.container_name]
         kept = kept_items(scope.items, self.filter)
-        objects = model.problem.objects.index
+        objects, chosen = model.problem.objects.index, set(kept.tolist())
         calling, always = [], []  # who counts in a row, the demanded object last; and of items that call, which
         for affinity in self.affinities:
             excuse, demanded = objects[affinity.object0], [objects[name] for name in affinity.objects_n]
             if affinity.object1 in objects:
                 calling += [(objects[affinity.object1], excuse, name) for name in demanded]
-            elif (item := scope.items.index[affinity.object1]) in kept:
+            elif (item := scope.items.index[affinity.object1]) in chosen:
                 always += [(excuse, name, item) for name in demanded]
         out = []
         if calling and len(kept):

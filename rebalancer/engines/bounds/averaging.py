@@ -170,7 +170,9 @@ def affine(cells: Cells, through: bool = False, coarse: bool = False) -> Affine 
         return Affine(inner.tally, inner.key[at], inner.slope[at], inner.const[at])
     if not isinstance(cells, Map) or len(cells.terms) != 1:
         return None
-    term = cells.terms[0]
+    term, shape = cells.terms[0], (cells.groups, cells.items)
+    if (term.cells.groups, term.cells.items) != shape or cells.groups * cells.items > MOST_CELLS:
+        return None
     if coarse and not through and cells.function is Function.ROUND and isinstance(term.cells, Tally):
         whole = all(_single(grid) for grid in (term.coef, cells.const, cells.divisor))
         if not whole or int(term.coef.table[0, 0]) != 1 or cells.const.largest_magnitude():
@@ -178,9 +180,6 @@ def affine(cells: Cells, through: bool = False, coarse: bool = False) -> Affine 
         inner = affine(term.cells)
         return None if inner is None else replace(inner, per=int(cells.divisor.table[0, 0]))
     if not (through or cells.function is Function.IDENTITY):
-        return None
-    shape = (cells.groups, cells.items)
-    if (term.cells.groups, term.cells.items) != shape or cells.groups * cells.items > MOST_CELLS:
         return None
     inner = affine(term.cells, coarse=coarse)
     if inner is None:

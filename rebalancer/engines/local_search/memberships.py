@@ -23,7 +23,7 @@ class Memberships:
     first : int64 array (objects + 1,)
         Where those of each object begin.
     scan, loose : int64 array (objects,)
-        Behind how many of them there are lanes no more, and behind how many no plain ones.
+        Where those begin that are not in lanes, and those that are not in plain ones.
     rows : int32 array (memberships, R_WIDTH)
     weights : int64 array (memberships,)
         What the object weighs where it has no exceptional weight.
