@@ -268,7 +268,7 @@ def _bounds(
         if integer is None:
             return bounds, gaps, False
         value = float(final.objective[position])
-        bound = model.real(position, integer)
+        bound = model.proven(position, integer)
         if found and bound - value > CLOSED * max(1.0, abs(value)):
             raise InternalError(
                 f"the answer of {answer.engine} is {value:g} at tuple position {position}, below its bound {bound:g}"

@@ -17,7 +17,7 @@ def closed_as_reported(model: Model, position: int, value: float, bound: int) ->
         The answer's objective at the position by the exact formula.
     bound : int
     """
-    open_ = value - model.real(position, bound)
+    open_ = value - model.proven(position, bound)
     return bool(open_ <= CLOSED * max(1.0, abs(value)) + model.tuple_positions[position].epsilon)
 
 

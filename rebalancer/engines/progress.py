@@ -116,7 +116,7 @@ class ProgressLog:
         """Return the bound if the earlier positions are proven: it is about answers that are as good there."""
         bound = self._bounds[position]
         proven = bound is not None and all(self._is_proven(earlier) for earlier in range(position))
-        return self._model.real(position, bound) if proven and bound is not None else None
+        return self._model.proven(position, bound) if proven and bound is not None else None
 
     def _is_proven(self, position: int) -> bool:
         objective, bound = self._objective(position), self._bounds[position]

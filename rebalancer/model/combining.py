@@ -17,6 +17,7 @@ from rebalancer.model.param import Param, rational_gcd
 from rebalancer.model.units import (
     COEFFICIENT_BITS,
     EXACT_LIMIT,
+    LARGE_LIMIT,
     PRODUCT_LIMIT,
     QUOTIENT_LIMIT,
     SCALAR_LIMIT,
@@ -34,7 +35,8 @@ class Combining(Formulas):
 
     def total(self, source: Cells, coef: Amount = 1) -> Cells:
         """Return the sum of all cells times ``coef``: shape (1, 1)."""
-        return self.regroup(source, None, None, 1, 1, coef)
+        # of what is added up from everywhere it is goals that are made: small integers are proven sooner
+        return self.regroup(source, None, None, 1, 1, coef, limit=EXACT_LIMIT)
 
     def sum_groups(self, source: Cells, coef: Amount = 1) -> Cells:
         """Return the sum over groups: shape (1, items)."""
@@ -52,16 +54,22 @@ class Combining(Formulas):
         groups: int,
         items: int,
         coef: Amount = 1,
+        *,
+        limit: int = LARGE_LIMIT,
     ) -> Cells:
-        """Return sums of the cells that map to each output cell; -1 leaves out, None sends all to 0."""
+        """Return sums of the cells that map to each output cell; -1 leaves out, None sends all to 0.
+
+        Exact where the integers stay below ``limit``, and it is not the coefficients that make them larger than
+        `EXACT_LIMIT`.
+        """
         factor = as_param(coef)
         count = self._most_inputs(source, group_map, item_map, groups, items, factor.grid)
         most = min(self._sums[source.index], source.largest * count)  # what any sum of inputs can be
         size = factor.largest() * source.unit * most
         exact = source.unit * abs(factor.unit)
         unit, error = exact, factor.largest() * source.error * count + factor.slack * source.unit * most
-        if size / exact > EXACT_LIMIT:
-            whole = int(factor.grid.largest_magnitude())
+        whole = int(factor.grid.largest_magnitude())
+        if size / exact > (limit if whole <= 2**COEFFICIENT_BITS else EXACT_LIMIT):
             bits = min(COEFFICIENT_BITS, whole.bit_length())
             source = self.rounded(source, max(1, (EXACT_LIMIT >> bits) * source.largest // most))
             most = min(self._sums[source.index], source.largest * count)
@@ -199,8 +207,8 @@ class Combining(Formulas):
         how: Gathering,
     ) -> Cells:
         count = self._most_inputs(source, group_map, item_map, groups, items) if how is Gathering.ALL_BUT_LARGEST else 1
-        if count * source.largest > EXACT_LIMIT:
-            source = self.rounded(source, EXACT_LIMIT // count)
+        if count * source.largest > LARGE_LIMIT:
+            source = self.rounded(source, LARGE_LIMIT // count)
         return self._add(
             Reduce(
                 len(self.cells),

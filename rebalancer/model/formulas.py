@@ -165,7 +165,7 @@ class Formulas:
         others = [known for known in (divisor.unit if divisor is not None else None, finest) if known is not None]
         unit, error = self._unit_of(given, offset, limit, others)
         # not of objectives, whose limit is another: nothing has to hold in them, and small integers are proven sooner
-        if unit is None and limit == EXACT_LIMIT and all(coef.grid.size == 1 for _, coef in given):
+        if unit is None and limit == EXACT_LIMIT:
             unit, error = self._unit_of_large(given, offset)
         if unit is None and function is Function.IDENTITY and groups * items == 1:
             return self._scalar(given, offset)
@@ -249,9 +249,9 @@ class Formulas:
 
         None where they are too large, or where what makes it large is its coefficients.
         """
-        factors = [abs(coef.unit) * cells.unit for cells, coef in given]
-        fine = rational_gcd(factors)
-        if size_of(given, offset) / fine > LARGE_LIMIT or max(factors, default=fine) / fine > 2**COEFFICIENT_BITS:
+        fine = rational_gcd([abs(coef.unit) * cells.unit for cells, coef in given])
+        most = max((coef.largest() * cells.unit for cells, coef in given), default=fine)
+        if size_of(given, offset) / fine > LARGE_LIMIT or most / fine > 2**COEFFICIENT_BITS:
             return None, Fraction(0)
         rounded = Fraction(0) if offset.is_zero or (offset.unit / fine).denominator == 1 else fine
         return fine, sum((error_of(cells, coef) for cells, coef in given), offset.slack) + rounded

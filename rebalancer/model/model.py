@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +17,7 @@ from rebalancer.model.evaluate import CellValues, evaluate_cells, floats_of
 from rebalancer.model.grid import DENSE_CELLS, Grid, apply
 from rebalancer.model.policy import Component, FixIt, HardCells, fix_it, hard_cells
 from rebalancer.model.policy import violations as violations_of
+from rebalancer.model.sign import is_never_negative
 from rebalancer.problem import Names, Problem
 
 #: The integer objective of a tuple position stays below this.
@@ -65,12 +67,15 @@ class Position:
         The fix-it goals at this position.
     epsilon : float
         Reported values differ from ``objective * unit`` by at most this.
+    floor : float
+        No value is below this: 0 where nothing that is added up can be negative, else minus infinity.
     """
 
     objective: Cells
     goals: tuple[tuple[Cells, Fraction], ...]
     fixes: tuple[FixIt, ...]
     epsilon: float
+    floor: float = -math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +147,10 @@ class Model:
         """Return the true value that an integer objective (or bound) of a position guarantees from below."""
         cells = self.tuple_positions[position].objective
         return float(integer * cells.unit - cells.error)
+
+    def proven(self, position: int, bound: int) -> float:
+        """Return the true value that no assignment is below where no integer objective is below a bound."""
+        return max(self.real(position, bound), self.tuple_positions[position].floor)
 
     def evaluate(self, assignment: NDArray[np.int32]) -> Score:
         """Score an assignment from scratch.
@@ -301,5 +310,7 @@ def assemble(builder: ModelBuilder, goals: Sequence[GoalCells], constraints: Seq
         stated, repairs = tuple(weighted.get(position, ())), tuple(fixes.get(position, ()))
         parts = [*stated, *(part for fix in repairs for part in fix.cells(builder))]
         objective = builder.linear(parts, limit=OBJECTIVE_LIMIT)
-        positions.append(Position(objective, stated, repairs, float(2 * objective.error)))
+        signs: dict[int, bool] = {}
+        floor = 0.0 if all(weight >= 0 and is_never_negative(cells, signs) for cells, weight in parts) else -math.inf
+        positions.append(Position(objective, stated, repairs, float(2 * objective.error), floor))
     return Model(builder.problem, tuple(builder.cells), tuple(goals), tuple(constraints), tuple(hard), tuple(positions))

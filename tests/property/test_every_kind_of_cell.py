@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rebalancer.engines.base import Request, Status
 from rebalancer.engines.cpsat.engine import CpsatEngine
 from rebalancer.model import Cells, CellValues, GoalCells, ModelBuilder, Param, assemble, evaluate_cells, floats_of
+from rebalancer.model.sign import is_never_negative
 from tests.property.problems import optimum, worlds
 
 
@@ -133,3 +134,5 @@ def test_integers_stay_within_their_bounds_and_errors(case: tuple[ModelBuilder, 
             assert drift.max() <= float(cells.error) * (1 + 1e-9) + 1e-9 * max(
                 1.0, float(np.abs(integers).max() * cells.unit)
             )
+            if is_never_negative(cells):
+                assert floats_of(cells, value).dense().min() >= 0

@@ -301,3 +301,43 @@ def test_petabytes_may_be_counted_in_bytes(engine: str) -> None:
     assert max(use.values()) <= 17 * 10**14
     row = solution.objective.iloc[0]
     assert row["final"] < row["initial"]
+
+
+def test_the_bound_of_what_cannot_be_negative_is_not() -> None:
+    """Rounding is taken from a bound; three volumes fit perfectly, and a bound below 0 would say nothing."""
+    solver = Rebalancer("volume", "host")
+    solver.set_assignment({"h0": ["v0", "v1", "v2"], "h1": [], "h2": []})
+    solver.add_object_dimension("bytes", {f"v{n}": (n + 1) * (10**15 + 1) for n in range(3)})
+    solver.add_container_dimension("bytes", {f"h{n}": (n + 1) * 3 * 10**15 for n in range(3)})
+    solver.add_goal(BalanceSpec(scope="host", dimension="bytes"))
+    row = solver.solve("cpsat", time_limit=600, workers=1).objective.iloc[0]
+    assert (row["final"], row["bound"], row["gap"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("engine", ["auto", "cpsat", "local_search", "neighbourhood"])
+def test_what_jobs_hold_together_holds_to_the_byte(engine: str) -> None:
+    """Eight jobs of 2 PiB and 1 to 8 bytes more; what is added up of four is allowed to the byte."""
+    sizes = {f"v{n}": 2**51 + 1 + n for n in range(8)}
+    solver = Rebalancer("volume", "host")
+    solver.set_assignment({"h0": list(sizes), "h1": [], "h2": []})
+    solver.add_scope("rack", {"r0": ["h0"], "r1": ["h1", "h2"]})
+    solver.add_object_dimension("bytes", sizes)
+    solver.add_partition("job", {f"j{n}": [f"v{n}"] for n in range(8)})
+    each = {"type": "ABSOLUTE", "global_limit": 2**60, "is_default_limit_unbounded": False}
+    bound = {"partition_name": "job", "per_group_values": each, "aggregation_scope": "host"}
+    solver.add_constraint(
+        CapacitySpec(
+            scope="rack",
+            dimension="bytes",
+            limit={"type": "ABSOLUTE", "global_limit": 4 * 2**51 + 18},
+            utilization_bound={"group_utilization_bound": bound},
+        )
+    )
+    start = {"v0": "h0", "v1": "h0", "v2": "h0", "v7": "h0"} | {f"v{n}": f"h{n % 2 + 1}" for n in range(3, 7)}
+    assert solver.evaluate(start).constraints["final_violation"].tolist() == [22 - 18]
+    solution = solver.solve(engine, time_limit=600, iterations=200, workers=1)
+    held = [
+        sum(sizes[str(name)] for name, host in solution.assignment.items() if (host == "h0") is at)
+        for at in (True, False)
+    ]
+    assert max(held) <= 4 * 2**51 + 18

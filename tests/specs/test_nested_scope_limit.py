@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from rebalancer.specs.nested_scope_limit import NestedScopeLimitSpec
-from tests.specs.worlds import broken, codes, faults, world
+from tests.specs.worlds import broken, builder, codes, faults, world
 
 
 def spec(**fields: object) -> NestedScopeLimitSpec:
@@ -33,3 +33,13 @@ def test_scopes_have_to_be_nested() -> None:
     assert codes(faults(world(), spec(scope="rack", outer_scope="host"), "constraint")) == [
         ("not-nested", "outer_scope")
     ]
+
+
+def test_an_eighth_counts_beside_an_amount_of_fifty_bits() -> None:
+    made = builder(unplaced=False)
+    made.add_dynamic_object_dimension("much", "host", {"h0": {"a": 2**51, "c": 0.75, "e": 2**51}, "h1": {"c": 0.125}})
+    problem = made.build()
+    limit = NestedScopeLimitSpec(scope="host", outer_scope="rack", dimension="much", limit=0.3)
+    gone = {"a": "h3", "b": "h3", "e": "h3", "f": "h3"}
+    assert broken(problem, limit, gone) == (0.125 - 0.3 * 0.125, 1)
+    assert broken(problem, limit, gone | {"c": "h0"}) == (0.75 - 0.3 * 0.75, 1)
