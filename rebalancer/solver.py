@@ -36,6 +36,9 @@ __all__ = ["InternalError", "Rebalancer"]
 
 log = logging.getLogger(__name__)
 
+#: So many goals are said to be rounded, by name; of the others how many they are. `rebalance check` tells all.
+_WARNINGS = 3
+
 _Part: TypeAlias = Callable[[ProblemBuilder], None]
 
 
@@ -380,8 +383,11 @@ class Rebalancer:
                 if self._scenario is None:
                     raise
                 raise InputError(map(self._scenario.locate, error.faults)) from None
-            for warning in coarse_goals(self._model):
+            coarse = coarse_goals(self._model)
+            for warning in coarse[:_WARNINGS]:
                 log.warning("%s", warning.message)
+            if len(coarse) > _WARNINGS:
+                log.warning("so it is with %d more goals and constraints", len(coarse) - _WARNINGS)
             stated = len(goals) + len(constraints)
             log.info("compiled %d goals and constraints in %.2f s", stated, time.monotonic() - began)
         return self._model

@@ -272,6 +272,16 @@ def test_weights_that_drown_each_other_are_warned_about(caplog: pytest.LogCaptur
     assert "differences of goal 'room' below" in caplog.text
 
 
+def test_of_many_goals_that_drown_only_some_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    made = solver()
+    made.add_goal(BalanceSpec(scope="host", dimension="memory"), name="even", weight=1e20)
+    for n in range(20):
+        made.add_goal(CapacitySpec(scope="host", dimension="memory", limit=0.3), name=f"room{n}", weight=1e-9)
+    made.evaluate()
+    assert caplog.text.count("are not seen") == 3
+    assert "so it is with 17 more goals and constraints" in caplog.text
+
+
 def test_infeasible_has_no_bound() -> None:
     solver = Rebalancer("task", "host")
     solver.set_assignment({"h0": ["t0", "t1"]})
