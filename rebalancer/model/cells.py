@@ -146,7 +146,8 @@ class Map(Cells):
     x_unit : Fraction
         True value of x = 1; x_low and x_high bound x.
     beside : tuple of Term
-        Addends that are 0 wherever the hard cells hold, which exact values count and integers do not.
+        Addends that exact values count and integers do not: they are 0 wherever the hard cells hold, or so small that
+        they are within the error.
     """
 
     terms: tuple[Term, ...]

@@ -206,9 +206,7 @@ def _reduce(cells: Reduce, values: CellValues) -> Value:
     if cells.how in (Gathering.NTH_LARGEST, Gathering.ALL_BUT_LARGEST):
         rest, maps = cells.how is Gathering.ALL_BUT_LARGEST, reduced(cells)
         picked = [
-            None
-            if grid is None
-            else order_statistic(source.integers, grid, maps, (cells.groups, cells.items), cells.rank, rest)
+            None if grid is None else order_statistic(grid, maps, (cells.groups, cells.items), cells.rank, rest)
             for grid in (source.integers, source.precise)
         ]
         assert picked[0] is not None

@@ -101,7 +101,7 @@ class Formulas:
         So the integers need no room for it; only what is reported of an assignment that breaks them counts it.
         """
         one, none = Param.constant(1), Param.constant(0)
-        terms, more = (Term(x, one.grid, one),), (Term(other, none.grid, Param.constant(factor)),)
+        terms, more = (Term(x, one.grid, one),), _beside([(other, Param.constant(factor))])
         low, high, error = x.low, x.high, max(x.error, x.unit)  # what has no error has no exact value
         return self._finish(
             Function.IDENTITY, 1, 1, terms, none.grid, none, x.unit, low, high, error, None, beside=more
@@ -153,8 +153,9 @@ class Formulas:
         divisor: Param | None = None,
         finest: Fraction | None = None,
     ) -> Cells:
-        given = [(cells, as_param(coef)) for cells, coef in terms]
-        given = [(cells, coef) for cells, coef in given if not coef.is_zero and cells.largest]
+        asked = [(cells, as_param(coef)) for cells, coef in terms]
+        given = [(cells, coef) for cells, coef in asked if not coef.is_zero and cells.largest]
+        lost = [(cells, coef) for cells, coef in asked if cells.error and not cells.largest]
         offset = as_param(const)
         shapes = [(cells.groups, cells.items) for cells, _ in terms] + [
             (p.grid.groups, p.grid.items) for p in (offset, *(coef for _, coef in given))
@@ -168,7 +169,7 @@ class Formulas:
         if unit is None and limit == EXACT_LIMIT:
             unit, error = self._unit_of_large(given, offset)
         if unit is None and function is Function.IDENTITY and groups * items == 1:
-            return self._scalar(given, offset)
+            return self._scalar(given, offset, lost)
         if unit is None:  # coarser inputs, so that coefficients and constant, which cannot be exact, keep enough digits
             room = limit >> (COEFFICIENT_BITS + max(1, len(given)).bit_length())
             given = [(self.rounded(cells, room), coef) for cells, coef in given]
@@ -178,12 +179,14 @@ class Formulas:
                 (error_of(cells, coef) + unit * cells.largest / 2 for cells, coef in given), unit + offset.slack
             )
         scaled = [Term(cells, coef.scaled(cells.unit).in_units(unit, "nearest"), coef) for cells, coef in given]
-        # what is rounded to nothing is within the error, and is no input: nobody needs to know what it is
+        # what is rounded to nothing is within the error, and is no input: no engine needs to know what it is
         integer_terms = tuple(term for term in scaled if extremes(term.coef) != (0, 0))
+        faint = _beside([*lost, *((term.cells, term.exact) for term in scaled if extremes(term.coef) == (0, 0))])
         integer_const = offset.in_units(unit, "up")
         low, high = form_range(integer_terms, integer_const)
+        error += sum(error_of(cells, coef) for cells, coef in lost)
         return self._finish(
-            function, groups, items, integer_terms, integer_const, offset, unit, low, high, error, divisor
+            function, groups, items, integer_terms, integer_const, offset, unit, low, high, error, divisor, faint
         )
 
     def raised(self, x: Cells, unit: Fraction) -> Cells:
@@ -201,7 +204,9 @@ class Formulas:
             Function.IDENTITY, x.groups, x.items, terms, none.grid, none, unit, y.low, y.high, error, None
         )
 
-    def _scalar(self, given: list[tuple[Cells, Param]], offset: Param) -> Cells:
+    def _scalar(
+        self, given: list[tuple[Cells, Param]], offset: Param, lost: Sequence[tuple[Cells, Param]] = ()
+    ) -> Cells:
         """Return one linear form of single cells that have no common unit.
 
         Each is rounded to it as a whole, ``round(x · p/q)``, so the error is a share of the unit and not of each
@@ -210,7 +215,7 @@ class Formulas:
         given = [(self.rounded(cells, SCALAR_LIMIT), coef) for cells, coef in given]
         size = Fraction(2) ** math.ceil(log2(size_of(given, offset)))
         unit = min(size / SCALED_LIMIT, max(size / LARGEST_SCALED_LIMIT, SCALED_UNIT))
-        error, terms = unit + offset.slack, []
+        error, terms = sum((error_of(cells, coef) for cells, coef in lost), unit + offset.slack), []
         for cells, coef in given:
             factor = coef.unit * int(coef.grid.table[0, 0])
             ratio = abs(factor) * cells.unit / unit
@@ -221,7 +226,9 @@ class Formulas:
             terms.append(Term(y, Grid.constant(1, 1, 1 if factor > 0 else -1), Param.constant(factor / up)))
         const = offset.in_units(unit, "up")
         low, high = form_range(tuple(terms), const)
-        return self._finish(Function.IDENTITY, 1, 1, tuple(terms), const, offset, unit, low, high, error, None)
+        return self._finish(
+            Function.IDENTITY, 1, 1, tuple(terms), const, offset, unit, low, high, error, None, _beside(lost)
+        )
 
     @staticmethod
     def _unit_of(
@@ -324,3 +331,8 @@ class Formulas:
     def mod(self, x: Cells, divisor: Param) -> Cells:
         """Return the remainder of x / divisor (positive), 0 or more."""
         return self._map(Function.MOD, [(x, 1)], 0, EXACT_LIMIT, divisor)
+
+
+def _beside(addends: Sequence[tuple[Cells, Param]]) -> tuple[Term, ...]:
+    """Return addends that are nothing in integers."""
+    return tuple(Term(cells, Grid.constant(1, 1, 0), coef) for cells, coef in addends)

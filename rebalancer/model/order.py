@@ -28,16 +28,14 @@ def targets(cells: Reduce) -> IntArray:
 
 
 def order_statistic(
-    decisive: Grid, values: Grid, maps: tuple[IntArray, IntArray], shape: tuple[int, int], rank: int, rest: bool
+    values: Grid, maps: tuple[IntArray, IntArray], shape: tuple[int, int], rank: int, rest: bool
 ) -> Grid:
     """Return, for every output cell, a statistic of the cells that map to it.
 
     Parameters
     ----------
-    decisive : Grid of int64
-        What cells are ordered by.
     values : Grid
-        What is returned of them: the same integers, or their exact values.
+        Of the cells: integers, or exact values.
     maps : two int64 arrays
         Output group of each group, and output item of each item; -1 for none.
     rank : int
@@ -51,37 +49,32 @@ def order_statistic(
         There are too many cells, and they are not alike but for exceptions.
     """
     group, item = maps
-    rare = decisive.size > DENSE_CELLS and decisive.table.size == values.table.size == 1
-    if max(shape[0] * shape[1], 0 if rare else decisive.size) > LARGEST_TABLE:
-        raise GridTooLarge(f"{decisive.groups} groups × {decisive.items} items")
+    rare = values.size > DENSE_CELLS and values.table.size == 1
+    if max(shape[0] * shape[1], 0 if rare else values.size) > LARGEST_TABLE:
+        raise GridTooLarge(f"{values.groups} groups × {values.items} items")
     # most cells hold the same: those at 0 where all are written down
-    edge, usual = (decisive.table[0, 0], values.table[0, 0]) if rare else (0, values.table.dtype.type(0))
-    keys = np.union1d(decisive.keys, values.keys) if rare else _not_zero(decisive, values)
-    to_group, to_item = group[keys // decisive.items], item[keys % decisive.items]
+    usual = values.table[0, 0] if rare else values.table.dtype.type(0)
+    keys = values.keys if rare else np.flatnonzero(values.dense())
+    to_group, to_item = group[keys // values.items], item[keys % values.items]
     kept = (to_group >= 0) & (to_item >= 0)
     keys, key = keys[kept], to_group[kept] * shape[1] + to_item[kept]
-    ints, exact = decisive.at_keys(keys), values.at_keys(keys)
-    order = np.lexsort((-ints, key))
-    key, ints, exact = key[order], ints[order], exact[order]
+    number = values.at_keys(keys)
+    order = np.lexsort((-number, key))
+    key, number = key[order], number[order]
     # all other cells are alike: among those of their output, they begin after what is larger
     counted = [np.bincount(part[part >= 0], minlength=length) for part, length in zip(maps, shape, strict=True)]
     listed = np.bincount(key, minlength=shape[0] * shape[1])
     others = np.outer(*counted).ravel() - listed
-    larger = np.bincount(key[ints > edge], minlength=len(listed))
+    larger = np.bincount(key[number > usual], minlength=len(listed))
     first = np.cumsum(listed) - listed
     if rest:
         position = np.arange(len(key)) - np.repeat(first, listed)
         position += np.where(position < larger[key], 0, others[key])
         out = usual * np.maximum(0, others - np.maximum(0, rank - larger))
-        np.add.at(out, key, np.where(position >= rank, exact, 0))
+        np.add.at(out, key, np.where(position >= rank, number, 0))
     else:
         nth = np.minimum(rank, listed + others - 1)
         out = np.where(nth < 0, usual * 0, usual)
         found = np.flatnonzero((nth >= 0) & ((nth < larger) | (nth >= larger + others)))
-        out[found] = exact[(first + np.where(nth < larger, nth, nth - others))[found]]
+        out[found] = number[(first + np.where(nth < larger, nth, nth - others))[found]]
     return Grid(*shape, out.reshape(shape))
-
-
-def _not_zero(one: Grid, other: Grid) -> IntArray:
-    """Return the keys of the cells of two grids that are not 0 in one of them."""
-    return np.flatnonzero((one.dense() != 0) | (other.dense() != 0))

@@ -404,6 +404,39 @@ def test_what_is_rounded_to_nothing_is_no_input() -> None:
             assert abs(Fraction(float(reported[host])) - true) <= cells.error
 
 
+def test_what_is_rounded_to_nothing_is_told_apart_where_it_stands_alone() -> None:
+    """Of amounts of 1 beside a third of 10^20 nothing is left in integers, but all of it in what is reported."""
+    model, cells = next_to_nothing()
+    assert cells.low == 0 < cells.high
+    for places in product((-1, 0, 1), repeat=2):
+        assignment = np.array(places, np.int32)
+        reported = floats_of(cells, evaluate_cells(CellValues(model.problem, assignment), cells)).dense()[0]
+        for host in range(2):
+            small, large = (float(place == host) for place in places)
+            assert reported[host] == pytest.approx(small + large * (10**20 / 3 if host else 10**20), rel=1e-12)
+
+
+def test_what_is_always_rounded_to_nothing_keeps_its_error() -> None:
+    """max(0, small − large) is 0 in integers, but 1 where the small one is alone: so much are formulas over it off."""
+    model, _ = next_to_nothing()
+    small, large = model.cells[:2]
+    thirds = Param.of([-(10**20), Fraction(-(10**20), 3)])
+    excess = model.hinge(model.linear([(small, 1), (large, thirds)]))
+    assert excess.high == 0
+    assert model.linear([(model.total(excess), Fraction(1, 2))]).error >= Fraction(1, 2)
+    assert model.hinge(model.linear([(excess, 1)], -1)).error >= 1
+
+
+def next_to_nothing() -> tuple[ModelBuilder, Cells]:
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({"h0": ["a"], "h1": ["b"]})
+    builder.add_object_dimension("small", {"a": 1})
+    builder.add_object_dimension("large", {"b": 1})
+    model = ModelBuilder(builder.build())
+    small, large = model.amount("host", "small"), model.amount("host", "large")
+    return model, model.linear([(small, 1), (large, Param.of([10**20, Fraction(10**20, 3)]))])
+
+
 def test_a_formula_over_nothing_is_its_constant() -> None:
     problem = world()
     model = ModelBuilder(problem)

@@ -150,7 +150,7 @@ def test_what_would_be_too_large_is_refused() -> None:
     with pytest.raises(GridTooLarge):
         reduce_extremum(rows, 200_000, 20_000, np.arange(200_000), np.arange(20_000), True, 0)
     with pytest.raises(GridTooLarge):
-        order_statistic(rows, rows, (np.zeros(200_000, np.int64), np.arange(20_000)), (1, 20_000), 2, False)
+        order_statistic(rows, (np.zeros(200_000, np.int64), np.arange(20_000)), (1, 20_000), 2, False)
 
 
 def test_extremes_and_orders_of_a_huge_grid_take_no_memory() -> None:
@@ -160,5 +160,5 @@ def test_extremes_and_orders_of_a_huge_grid_take_no_memory() -> None:
     largest = reduce_extremum(amounts, 100_000, 20_000, pairs, np.arange(20_000), True, 0)
     assert largest.values.tolist() == list(range(1, 101))
     maps = np.zeros(200_000, np.int64), np.arange(20_000)
-    assert order_statistic(amounts, amounts, maps, (1, 20_000), 0, False).dense().sum() == 100
-    assert order_statistic(amounts, amounts, maps, (1, 20_000), 1, True).dense().sum() == sum(range(1, 100))
+    assert order_statistic(amounts, maps, (1, 20_000), 0, False).dense().sum() == 100
+    assert order_statistic(amounts, maps, (1, 20_000), 1, True).dense().sum() == sum(range(1, 100))

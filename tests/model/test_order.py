@@ -29,9 +29,7 @@ def test_order_statistics_are_those_of_sorted_lists(rare: bool, data: st.DataObj
     halves = Grid(grid.groups, grid.items, grid.table / 2, grid.column, grid.keys, grid.values / 2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(order, "DENSE_CELLS", 0 if rare else 10**9)
-        nth, rest = (
-            order_statistic(grid, halves, (maps[0], maps[1]), shape, rank, sums).dense() for sums in (False, True)
-        )
+        nth, rest = (order_statistic(halves, (maps[0], maps[1]), shape, rank, sums).dense() for sums in (False, True))
     dense = grid.dense()
     for group in range(shape[0]):
         for item in range(shape[1]):
@@ -46,7 +44,7 @@ def test_only_cells_that_are_not_0_are_sorted() -> None:
     table[0, 1:] = 5
     grid, maps = Grid(1000, 1000, table), (np.zeros(1000, np.int64), np.arange(1000))
     tracemalloc.start()
-    rest = order_statistic(grid, grid, maps, (1, 1000), 1, True).dense()[0]
+    rest = order_statistic(grid, maps, (1, 1000), 1, True).dense()[0]
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert rest.tolist() == [0, *[3] * 999]

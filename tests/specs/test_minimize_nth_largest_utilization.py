@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rebalancer.problem import ProblemBuilder
 from rebalancer.specs.minimize_nth_largest_utilization import MinimizeNthLargestUtilizationSpec
 from tests.specs.worlds import builder, codes, faults, goal, warnings, world
 
@@ -45,3 +46,12 @@ def test_items_without_capacity_are_left_out() -> None:
 def test_faults() -> None:
     assert codes(faults(world(), spec(n=-1))) == [("out-of-range", "n")]
     assert codes(faults(world(), spec(target_utilization=-1))) == [("out-of-range", "target_utilization")]
+
+
+def test_the_largest_is_reported_where_integers_cannot_tell_it_from_nothing() -> None:
+    """1.0016 of what h0 offers is in use: next to nothing beside what it would be of h1."""
+    made = ProblemBuilder("task", "host")
+    made.set_assignment({"h0": ["a", "b"], "h1": []})
+    made.add_object_dimension("cpu", {"a": 25 * 10**8, "b": 4000001.5})
+    made.add_scope_dimension("cpu", "host", {"h0": 25 * 10**8, "h1": 7})
+    assert goal(made.build(), spec()) == pytest.approx(1.0016000006, rel=1e-12)

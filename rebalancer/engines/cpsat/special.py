@@ -181,7 +181,7 @@ def encode_ordered(encoder: Encoder, cells: Reduce) -> Rows:
     target = targets(cells)
     factors = Factors(encoder, source, source.groups, source.items)
     known = Grid(source.groups, source.items, factors.const.reshape(source.groups, source.items))
-    const = order_statistic(known, known, reduced(cells), (cells.groups, cells.items), cells.rank, rest).dense()
+    const = order_statistic(known, reduced(cells), (cells.groups, cells.items), cells.rank, rest).dense()
     members: dict[int, list[tuple[IntArray, IntArray, int, int, int]]] = {}
     for key, to in enumerate(target.tolist()):
         if to >= 0:
