@@ -163,7 +163,8 @@ class Plan:
         """One row per step: id, object, source, destination, wave, after (ids), reason. Waves count from 1."""
         import pandas as pd
 
-        return pd.DataFrame(list(self.rows()))
+        rows, columns = list(self.rows()), ["id", "object", "source", "destination", "wave", "after", "reason"]
+        return pd.DataFrame(rows, columns=None if rows else columns)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the steps as plain values."""

@@ -32,6 +32,12 @@ def test_options_are_stated_as_in_a_scenario() -> None:
     assert (fewer.waves, fewer.options.max_per_group) == (4, plan.options.max_per_group)
 
 
+def test_a_plan_without_steps_is_an_empty_table() -> None:
+    plan = plan_moves(solver().evaluate())
+    assert plan.table.columns.tolist() == ["id", "object", "source", "destination", "wave", "after", "reason"]
+    assert plan.table["wave"].tolist() == []
+
+
 def test_wrong_options_are_named_all_at_once() -> None:
     with pytest.raises(InputError) as caught:
         plan_moves(solver().evaluate(END), max_in_fligt=1, expires="soon")
