@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from rebalancer import Rebalancer
 from rebalancer.specs.to_free import ToFreeSpec
 from tests.specs.worlds import broken, codes, faults, feasible, goal, world
 
@@ -63,3 +64,13 @@ def test_total_takes_dynamic_and_negative_dimensions() -> None:
     assert goal(world(), ToFreeSpec(containers=["h0"], dimension="io")) == 4
     assert goal(world(), ToFreeSpec(containers=["h0"], dimension="io"), {"c": "h0"}) == 5
     assert goal(world(), ToFreeSpec(containers=["h0"], dimension="net")) == -1
+
+
+@pytest.mark.parametrize("engine", ["cpsat", "local_search", "neighbourhood"])
+def test_without_containers_it_holds_in_every_engine(engine: str) -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a"], "h1": []})
+    solver.add_constraint(ToFreeSpec(containers=()))
+    solver.add_goal(ToFreeSpec(containers=("h0",)))
+    solution = solver.solve(engine, time_limit=30, iterations=4, workers=1)
+    assert solution.assignment.to_dict() == {"a": "h1"}

@@ -142,7 +142,7 @@ def stays_placed(model: Model) -> NDArray[np.bool_]:
         ):
             continue
         item = int(cells.item_of[-1])
-        if item < 0 and cells.items > 1:
+        if item < 0 and cells.items != 1:
             continue
         slope, base, bound = (_at(grid, cells, max(item, 0)) for grid in (coef, const, hard.bound))
         if item >= 0:  # it counts there, and alone is too much
