@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,30 +71,79 @@ def bound_by_totals(cells: Reduce, totals: Totals, limits: Limits | None = None)
         return None
     used = np.flatnonzero(coef)
     key, slope, const, coef = form.key[used], form.slope[used], form.const[used], coef[used]
-    if len(np.unique(key)) < len(key) or not len(key):
+    if not len(key) or not np.diff(np.sort(key)).all():
         return None
     reach = totals(form.tally, key)
     if reach is None:
         return None
-    low_total, high_total = reach
     if steps:
         scaled = coef.astype(np.float64) * divided
         return _of_steps(Affine(form.tally, key, slope, const), scaled, lost * float(coef.sum()), totals, limits)
-    squared = isinstance(source, Map) and source.function is Function.SQUARE
-    total = -lost * float(coef.sum())
-    owner = key // form.tally.items
-    for group in np.unique(owner).tolist():
-        rows = owner == group
-        scale = coef[rows] * divided, slope[rows].astype(np.float64), const[rows].astype(np.float64)
-        least, largest = float(low_total[group]), float(high_total[group])
-        low, high = float(form.tally.low), float(form.tally.high)
-        if form.per > 1:  # each rounds by half of a coarser unit at most, all together by half as many as there are
-            off = np.count_nonzero(rows) / 2 + 1
-            least, largest = np.floor(least / form.per - off), np.ceil(largest / form.per + off)
-            low, high = np.floor(low / form.per), np.ceil(high / form.per)
-        function = _square_dual if squared else _hinge_dual
-        total += function(*scale, low, high, least, largest, float(divisor_of_x))
-    return _whole(total)
+    cells_of = _ByGroup(key // form.tally.items, slope, const, coef)
+    least, most = (part[cells_of.group].astype(np.float64) for part in reach)
+    low, high = float(form.tally.low), float(form.tally.high)
+    if form.per > 1:  # each rounds by half of a coarser unit at most, all together by half as many as there are
+        off = cells_of.total(np.ones(1)) / 2 + 1
+        least, most = np.floor(least / form.per - off), np.ceil(most / form.per + off)
+        low, high = np.floor(low / form.per), np.ceil(high / form.per)
+    dual = _square_dual if isinstance(source, Map) and source.function is Function.SQUARE else _hinge_dual
+    costs, slopes, consts = (cells_of.floats(part) for part in (coef, slope, const))
+    total = dual(cells_of, costs * divided, slopes, consts, low, high, least, most, float(divisor_of_x))
+    return _whole(float(total.sum()) - lost * float(coef.sum()))
+
+
+class _ByGroup:
+    """Cells group by group, those in a row that are alike as one, which most of them are.
+
+    Parameters
+    ----------
+    owner : int64 array
+        Group of each cell.
+    *numbers : arrays of the same length
+        What tells cells apart.
+
+    Attributes
+    ----------
+    group : int64 array
+        The groups that have some.
+    """
+
+    def __init__(self, owner: IntArray, *numbers: NDArray[Any]) -> None:
+        order = np.argsort(owner, kind="stable")
+        fresh = np.ones(len(order), np.bool_)
+        fresh[1:] = np.any([part[order[1:]] != part[order[:-1]] for part in (owner, *numbers)], axis=0)
+        begin = np.flatnonzero(fresh)
+        self._rows = order[begin]
+        self.group, self._first, self._size = np.unique(owner[self._rows], return_index=True, return_counts=True)
+        self._count = np.diff(np.append(begin, len(order)))
+
+    def floats(self, values: NDArray[Any]) -> Floats:
+        """Return numbers of all cells as those of the cells that stand for them, which is how methods take them."""
+        return values[self._rows].astype(np.float64)
+
+    def total(self, values: Floats) -> Floats:
+        """Return the sum over all cells of each group."""
+        return np.asarray(np.add.reduceat(values * self._count, self._first), np.float64)
+
+    def each(self, values: Floats) -> Floats:
+        """Return what belongs to each group for each of its cells."""
+        return np.repeat(values, self._size)
+
+    def best(self, dual: Callable[[Floats], Floats], points: Floats) -> Floats:
+        """Return the largest value by group of concave functions, over points by cell and 0."""
+        group = np.arange(len(self.group))
+        group, points = np.append(group, np.repeat(group, self._size)), np.append(np.zeros(len(group)), points)
+        order = np.lexsort((points, group))
+        group, points = group[order], points[order]
+        kept = np.append(True, (group[1:] != group[:-1]) | (points[1:] != points[:-1]))
+        points, end = points[kept], np.cumsum(np.bincount(group[kept]))
+        first, last = np.append(0, end[:-1]), end - 1
+        while (wide := last - first > 3).any():
+            third = (last - first) // 3
+            rising = dual(points[first + third]) < dual(points[last - third])
+            first, last = first + third * (wide & rising), last - third * (wide & ~rising)
+        ends = [dual(points[np.minimum(first + step, last)]) for step in range(4)]
+        return np.asarray(np.max(ends, axis=0), np.float64)
 
 
 def _whole(total: float) -> int | None:
@@ -113,19 +163,17 @@ def _of_steps(form: Affine, coef: Floats, lost: float, totals: Totals, limits: L
     lightest = int(tally.weight[tally.weight > 0].min(initial=tally.high))
     at_once = bool((form.const <= 0).all() and (form.slope * lightest + form.const > 0).all())
     alone = [(tally, np.full(tally.groups * tally.items, tally.high))]
-    best, owner = 0.0, form.key // tally.items
+    best = 0.0
     for other, most in alone if limits is None else limits(tally):
         reach = totals(other, form.key) if other is tally or at_once else None
         if reach is None:
             continue
         slope, const = (form.slope, form.const) if other is tally else (np.ones_like(form.slope), 0 * form.const)
-        total = -lost
-        for group in np.unique(owner).tolist():
-            rows = owner == group
-            scale = coef[rows], slope[rows].astype(np.float64), const[rows].astype(np.float64)
-            high = most[form.key[rows]].astype(np.float64)
-            total += _step_dual(*scale, float(other.low), high, float(reach[0][group]))
-        best = max(best, total)
+        cells_of = _ByGroup(form.key // tally.items, slope, const, coef, most[form.key])
+        costs, slopes, consts, high = (cells_of.floats(part) for part in (coef, slope, const, most[form.key]))
+        least = reach[0][cells_of.group].astype(np.float64)
+        total = _step_dual(cells_of, costs, slopes, consts, high, float(other.low), least)
+        best = max(best, float(total.sum()) - lost)
     return _whole(best)
 
 
@@ -197,93 +245,97 @@ def _of_tally(tally: Tally, key: IntArray) -> Affine | None:
 
 
 def _hinge_dual(
-    coef: Floats, slope: Floats, const: Floats, low: float, high: float, least: float, most: float, divisor: float
-) -> float:
-    """Return the dual bound of Σ coef · max(0, slope · U + const)."""
+    cells: _ByGroup,
+    coef: Floats,
+    slope: Floats,
+    const: Floats,
+    low: float,
+    high: float,
+    least: Floats,
+    most: Floats,
+    divisor: float,
+) -> Floats:
+    """Return the dual bound of Σ coef · max(0, slope · U + const) by group."""
     corner = -const / slope
     points = np.clip(np.stack([np.full_like(corner, low), np.full_like(corner, high), corner]), low, high)
     costs = coef * np.maximum(0.0, slope * points + const)
-    multipliers = np.unique(np.append(coef * slope, 0.0))
+    cost, point = (cells.total(np.abs(part).max(axis=0)) for part in (costs, points))
 
-    def dual(multiplier: float) -> float:
-        total = least if multiplier >= 0 else most
-        terms = (costs - multiplier * points).min(axis=0)
-        size = float(
-            np.abs(costs).max(axis=0).sum()
-            + abs(multiplier) * np.abs(points).max(axis=0).sum()
-            + abs(multiplier * total)
-        )
-        return float(terms.sum()) + multiplier * total - size * SAFETY
+    def dual(multiplier: Floats) -> Floats:
+        load = multiplier * np.where(multiplier >= 0, least, most)
+        terms = (costs - cells.each(multiplier) * points).min(axis=0)
+        size = cost + np.abs(multiplier) * point + np.abs(load)
+        return cells.total(terms) + load - size * SAFETY
 
-    return _best_of(dual, multipliers)
+    return cells.best(dual, coef * slope)
 
 
-def _step_dual(coef: Floats, slope: Floats, const: Floats, low: float, high: Floats, least: float) -> float:
-    """Return the dual bound of Σ coef · [slope · U + const > 0], U at most ``high`` by cell; slopes are positive."""
+def _step_dual(
+    cells: _ByGroup, coef: Floats, slope: Floats, const: Floats, high: Floats, low: float, least: Floats
+) -> Floats:
+    """Return the dual bound of Σ coef · [slope · U + const > 0] by group.
+
+    U is at most ``high`` by cell; slopes are positive.
+    """
     high = np.maximum(high, low)
     below = np.floor(-const / slope)  # the most that costs nothing
     free = np.clip(below, low, high)
     points = np.stack([np.full_like(high, low), free, high])
     costs = coef * np.stack([below < low, below < low, below < high])
     width = high - free
-    multipliers = np.unique(np.append((coef / np.maximum(width, 1.0))[width > 0], 0.0))
+    cost, point = cells.total(coef), cells.total(np.abs(points).max(axis=0))
 
-    def dual(multiplier: float) -> float:
-        terms = (costs - multiplier * points).min(axis=0)
-        size = float(coef.sum() + multiplier * (np.abs(points).max(axis=0).sum() + abs(least)))
-        return float(terms.sum()) + multiplier * least - size * SAFETY
+    def dual(multiplier: Floats) -> Floats:
+        terms = (costs - cells.each(multiplier) * points).min(axis=0)
+        size = cost + multiplier * (point + np.abs(least))
+        return cells.total(terms) + multiplier * least - size * SAFETY
 
-    return _best_of(dual, multipliers)
+    return cells.best(dual, np.where(width > 0, coef / np.maximum(width, 1.0), 0.0))
 
 
 def _square_dual(
-    coef: Floats, slope: Floats, const: Floats, low: float, high: float, least: float, most: float, divisor: float
-) -> float:
-    """Return the dual bound of Σ coef · round((slope · U + const)² / divisor).
+    cells: _ByGroup,
+    coef: Floats,
+    slope: Floats,
+    const: Floats,
+    low: float,
+    high: float,
+    least: Floats,
+    most: Floats,
+    divisor: float,
+) -> Floats:
+    """Return the dual bound of Σ coef · round((slope · U + const)² / divisor) by group.
 
     Rounding loses at most half of each coefficient.
     """
     curve = 2 * coef * slope * slope / divisor
+    loss = cells.total(coef) / 2 if divisor > 1 else 0.0
 
-    def at(multiplier: float) -> Floats:
-        return np.clip(multiplier / curve - const / slope, low, high)
+    def at(multiplier: Floats) -> Floats:
+        return np.clip(cells.each(multiplier) / curve - const / slope, low, high)
 
-    def dual(multiplier: float) -> float:
-        total = least if multiplier >= 0 else most
-        points = at(multiplier)
+    def dual(multiplier: Floats) -> Floats:
+        load = multiplier * np.where(multiplier >= 0, least, most)
+        points, factor = at(multiplier), cells.each(multiplier)
         squares = coef * (slope * points + const) ** 2 / divisor
-        loss = coef.sum() / 2 if divisor > 1 else 0.0
-        size = float(
-            (coef * ((slope * points) ** 2 + const * const) / divisor).sum()
-            + abs(multiplier) * np.abs(points).sum()
-            + abs(multiplier * total)
+        size = (
+            cells.total(coef * ((slope * points) ** 2 + const * const) / divisor)
+            + cells.total(np.abs(factor * points))
+            + np.abs(load)
         )
-        return float((squares - multiplier * points).sum()) + multiplier * total - loss - 4 * size * SAFETY
+        return cells.total(squares - factor * points) + load - loss - 4 * size * SAFETY
 
-    best = dual(0.0)
-    for total in {least, most}:
-        bottom, top = (
-            -float((curve * (abs(high) + abs(low) + np.abs(const / slope))).max()),
-            float((curve * (abs(high) + abs(low) + np.abs(const / slope))).max()),
-        )
+    none = np.zeros_like(least)
+    best = dual(none)
+    steepest = (curve * (abs(high) + abs(low) + np.abs(const / slope))).max() + none
+    for total in (least, most):
+        bottom, top = -steepest, steepest
         for _ in range(100):
             middle = (bottom + top) / 2
-            bottom, top = (middle, top) if at(middle).sum() < total else (bottom, middle)
-        best = max(best, dual((bottom + top) / 2))
+            short = cells.total(at(middle)) < total
+            bottom, top = np.where(short, middle, bottom), np.where(short, top, middle)
+        best = np.maximum(best, dual((bottom + top) / 2))
     return best
-
-
-def _best_of(dual: object, multipliers: Floats) -> float:
-    """Return the largest value of a concave function over sorted points."""
-    assert callable(dual)
-    first, last = 0, len(multipliers) - 1
-    while last - first > 3:
-        third = (last - first) // 3
-        if dual(multipliers[first + third]) < dual(multipliers[last - third]):
-            first += third
-        else:
-            last -= third
-    return max(float(dual(point)) for point in multipliers[first : last + 1])
 
 
 __all__ = [

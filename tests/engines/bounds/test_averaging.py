@@ -97,6 +97,32 @@ def test_it_is_the_perfectly_spread_load() -> None:
     assert averaging_bound(model, literals, hinges) is None
 
 
+def test_each_group_is_spread_by_itself() -> None:
+    """Six of one job and three of another on three hosts: 3 · 2² and 3 · 1².
+
+    Hosts bear one of each, and what is beyond is dear on one host or another: three of the first job are, and cost 2
+    each on the host that is cheapest for it. Of the second none is.
+    """
+    from rebalancer.problem import ProblemBuilder
+
+    world = ProblemBuilder("task", "host")
+    jobs = {"a": [f"a{number}" for number in range(6)], "b": [f"b{number}" for number in range(3)]}
+    world.set_assignment({"h0": jobs["b"] + jobs["a"], "h1": [], "h2": []})
+    world.add_partition("job", jobs)
+    builder = ModelBuilder(world.build())
+    tally = builder.tally("host", partition="job")
+    squares = builder.total(builder.square(tally))
+    prices = Param.of(np.array([[7, 2, 3], [1, 1, 9]], object))
+    hinges = builder.total(builder.hinge(builder.linear([(tally, 1)], -1)), prices)
+    model = assemble(builder, [], [])
+    literals = every_pair(model)
+    placed = literals.without(literals.container < 0)
+    assert isinstance(squares, Reduce)
+    assert isinstance(hinges, Reduce)
+    assert averaging_bound(model, placed, squares) == 12 + 3
+    assert averaging_bound(model, placed, hinges) == 3 * 2 + 0
+
+
 @pytest.mark.parametrize(
     ("rooms", "least"), [((8, 4, 4, 4), 2), ((4, 4, 4, 4), 3), ((5, 5, 5, 12), 1), ((11, 4, 4, 4), 2)]
 )
