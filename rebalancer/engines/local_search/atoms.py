@@ -5,6 +5,7 @@ Everything linear (maps, sums, gathered rows, weights) disappears into the coeff
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -373,18 +374,20 @@ def ceiled(room: IntArray, coef: IntArray) -> IntArray:
     return np.asarray(-np.floor_divide(room, -np.where(coef == 0, 1, coef)))
 
 
-def mergeable(left: Atom, right: Atom) -> bool:
-    """Whether two atoms are tallies of one layout, so that one tally can weigh what both weigh."""
-    if any(atom.stages or not atom.way.same or constant_of(atom.coef) is None for atom in (left, right)):
-        return False
-    one, two = left.column, right.column
-    if one is two:
+def layout_of(atom: Atom) -> Hashable:
+    """Return what atoms have to share so that one tally can weigh what they weigh together; None where none can."""
+    if atom.stages or not atom.way.same or constant_of(atom.coef) is None:
+        return None
+    column = atom.column
+    if column.members is None:
+        return id(column)
+    assert column.item_of is not None
+    return column.groups, column.items, column.item_of.tobytes()
+
+
+def mergeable(left: Column, right: Column) -> bool:
+    """Whether one tally can weigh what two of one layout weigh: it knows only one condition."""
+    if left.members is None or right.members is None:
         return True
-    if one.members is None or two.members is None or (one.groups, one.items) != (two.groups, two.items):
-        return False
-    assert one.item_of is not None
-    assert two.item_of is not None
-    conditions = [c for c in (one.members.condition, two.members.condition) if c is not None]
-    return np.array_equal(one.item_of, two.item_of) and (
-        len(conditions) < 2 or np.array_equal(conditions[0], conditions[1])
-    )
+    one, two = left.members.condition, right.members.condition
+    return one is None or two is None or np.array_equal(one, two)

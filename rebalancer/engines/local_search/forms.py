@@ -8,7 +8,7 @@ order statistics, products, quotients) that read several cells.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +27,7 @@ from rebalancer.engines.local_search.atoms import (
     ceiled,
     constant_of,
     floored,
+    layout_of,
     mergeable,
     normal_map,
     one_sign,
@@ -341,9 +342,13 @@ class Forms:
     def _merged(self, atoms: list[Atom]) -> list[Atom]:
         """Return the atoms with tallies of one layout as one tally, which weighs what they weigh together."""
         out: list[Atom] = []
+        alike: dict[Hashable, list[int]] = {}  # of thousands of atoms, most have a layout of their own
         for atom in atoms:
-            index = next((i for i, known in enumerate(out) if mergeable(known, atom)), None)
+            layout = layout_of(atom)
+            known = [] if layout is None else alike.setdefault(layout, [])
+            index = next((i for i in known if mergeable(out[i].column, atom.column)), None)
             if index is None:
+                known.append(len(out))
                 out.append(atom)
             else:
                 out[index] = self._merge(out[index], atom)
