@@ -99,7 +99,7 @@ class _Bounds:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._placed = stays_placed(model)
-        self._known = known_bounds(model, self._placed)
+        self._known = known_bounds(model)
         self._terms: dict[int, Terms] = {}
 
     def walked(self, position: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +29,19 @@ from rebalancer.problem.numbers import IntArray
 _RISING = (Function.IDENTITY, Function.HINGE, Function.STEP, Function.CEIL, Function.RAISE, Function.ROUND)
 
 
-def known_bounds(model: Model, placed: NDArray[np.bool_]) -> dict[int, int]:
-    """Return proven lower bounds of all single cells, by index.
+#: What is known of each model: several parts of one run ask.
+_KNOWN: WeakKeyDictionary[Model, dict[int, int]] = WeakKeyDictionary()
 
-    Parameters
-    ----------
-    placed : bool array, objects
-        Who cannot be unplaced.
-    """
+
+def known_bounds(model: Model) -> dict[int, int]:
+    """Return proven lower bounds of all single cells, by index; they are worked out once."""
+    if model not in _KNOWN:
+        _KNOWN[model] = _known_bounds(model)
+    return _KNOWN[model]
+
+
+def _known_bounds(model: Model) -> dict[int, int]:
+    placed = stays_placed(model)
 
     def totals(tally: Tally, key: IntArray) -> tuple[IntArray, IntArray] | None:
         return _totals(tally, key, placed)
@@ -111,19 +117,27 @@ class HardLimits:
     def __call__(self, tally: Tally) -> Iterator[tuple[Tally, IntArray]]:
         own = self._most.get(tally.index)
         yield own or (tally, np.full(tally.groups * tally.items, tally.high))
+        there = _counted(tally)
+        if there is None:
+            return
+        there.sort()
         for other, most in self._most.values():
-            if other is not tally and _is_within(other, tally):
-                yield other, most
+            if other is not tally and _laid_out_alike(other, tally):
+                here = _counted(other)
+                if here is not None and (np.searchsorted(there, here) < np.searchsorted(there, here, "right")).all():
+                    yield other, most
 
 
-def _is_within(other: Tally, tally: Tally) -> bool:
-    """Whether a tally is 0 in every cell where another one is."""
-    if (other.groups, other.items) != (tally.groups, tally.items) or not np.array_equal(other.item_of, tally.item_of):
-        return False
-    if any(t.dynamic is not None or t.family is not Family.AFTER or (t.weight < 0).any() for t in (other, tally)):
-        return False
-    here, there = (t.member[t.weight > 0] * t.groups + t.group[t.weight > 0] for t in (other, tally))
-    return bool(np.isin(here, there).all())
+def _laid_out_alike(one: Tally, two: Tally) -> bool:
+    return (one.groups, one.items) == (two.groups, two.items) and np.array_equal(one.item_of, two.item_of)
+
+
+def _counted(tally: Tally) -> IntArray | None:
+    """Return who counts in which group as one number each; None where weights may be negative or differ by place."""
+    if tally.dynamic is not None or tally.family is not Family.AFTER or tally.low < 0:
+        return None
+    kept = tally.weight > 0
+    return tally.member[kept] * tally.groups + tally.group[kept]
 
 
 def stays_placed(model: Model) -> NDArray[np.bool_]:

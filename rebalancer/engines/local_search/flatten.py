@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.bounds.walk import inside_bound, known_bounds, stays_placed
+from rebalancer.engines.bounds.walk import inside_bound, known_bounds
 from rebalancer.engines.local_search.alike import partners_of
 from rebalancer.engines.local_search.atoms import Column, Piece, Special, Way, is_rising, ranks_of
 from rebalancer.engines.local_search.forms import FAR, Forms, TooLargeForMoves
@@ -272,7 +272,7 @@ class Flattener:
     def _list_heads(self) -> None:
         """Find the single cells that objectives add up: the goals, and what is lost where one is rounded."""
         head, weight = [], []
-        known = known_bounds(self.model, stays_placed(self.model))
+        known = known_bounds(self.model)
         #: By tuple position: the columns of one cell that it adds up, what a unit of each is worth, and the least value
         #: of each as far as is known.
         self.goals: list[tuple[IntArray, NDArray[np.float64], NDArray[np.float64]]] = []
