@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rebalancer.indented import indented
-from rebalancer.problem.errors import Fault
+from rebalancer.problem.errors import Fault, condensed
 
 
 def line(fault: Fault, severity: str = "error") -> str:
@@ -39,12 +39,17 @@ def internal(error: Exception, hint: str = "") -> Fault:
 
 
 def report(faults: Iterable[Fault], as_json: bool) -> None:
-    """Print every fault: as one JSON object on stdout, or one line each on stderr."""
+    """Print faults: all in one JSON object on stdout, or one line each, as far as people can read, on stderr."""
     if as_json:
         print_json({"errors": [record(fault) for fault in faults]})
         return
-    for fault in faults:
-        print(line(fault), file=sys.stderr)
+    tell(faults)
+
+
+def tell(faults: Iterable[Fault], severity: str = "error") -> None:
+    """Print a line for each fault on stderr, as far as people can read them."""
+    for fault in condensed(faults):
+        print(line(fault, severity), file=sys.stderr)
 
 
 def print_json(data: dict[str, Any]) -> None:

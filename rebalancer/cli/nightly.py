@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from rebalancer.cli import faults
 from rebalancer.cli.exits import Exit
 from rebalancer.cli.interrupts import kept_answers
 from rebalancer.cli.options import Duration, FilePath, configure_logging
-from rebalancer.problem.errors import Fault, InputError
+from rebalancer.problem.errors import Fault, InputError, condensed
 
 if TYPE_CHECKING:
     from rebalancer.jobs.lock import LockHeld
@@ -90,11 +89,11 @@ def command(
 
 def _tell(found: tuple[Fault, ...], as_records: bool) -> None:
     """Say what is wrong on stderr: one line per fault, in the form that the log has."""
-    for fault in found:
-        if as_records:
-            log.error("%s", fault.message, extra={"fields": faults.record(fault)})
-        else:
-            print(faults.line(fault), file=sys.stderr)
+    if not as_records:
+        faults.tell(found)
+        return
+    for fault in condensed(found):
+        log.error("%s", fault.message, extra={"fields": faults.record(fault)})
 
 
 def _locked(error: LockHeld, job: str, as_json: bool, as_records: bool) -> Exit:

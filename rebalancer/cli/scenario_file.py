@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from rebalancer.cli import faults
@@ -48,5 +47,4 @@ def read_scenario_or_job(path: str, warn: bool = True) -> Scenario:
 
 
 def _tell(scenario: Scenario) -> None:
-    for warning in scenario.warnings:
-        print(faults.line(warning, "warning"), file=sys.stderr)
+    faults.tell(scenario.warnings, "warning")

@@ -25,6 +25,7 @@ from rebalancer.jobs.standing import Standing, standing_plan
 from rebalancer.jobs.times import spoken
 from rebalancer.plan import Plan, plan_moves
 from rebalancer.plan.steps import Blocked
+from rebalancer.problem.errors import condensed
 from rebalancer.search import InternalError
 from rebalancer.settings import Settings
 from rebalancer.solution import Solution, broken_components, constraints, objective, records
@@ -180,7 +181,7 @@ class Night:
         snapshot = take_snapshot(self._job)
         self._deadline.check()
         self.report = replace(self.report, snapshot_taken=snapshot.taken, sizes=dict(snapshot.sizes))
-        for warning in snapshot.scenario.warnings:
+        for warning in condensed(snapshot.scenario.warnings):
             place = f"{warning.file}:{warning.line}:{warning.column}: " if warning.file else ""
             log.warning("%s%s", place, warning.message)
         now = self._clock()

@@ -39,7 +39,7 @@ from rebalancer.jobs.outcome import Outcome, Report
 from rebalancer.jobs.times import utc_now
 from rebalancer.plan.formats import plan_files
 from rebalancer.plan.read import read_plan, verify_plan
-from rebalancer.problem import InputError
+from rebalancer.problem.errors import InputError, condensed
 
 log = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ class _Run:
                 self._deadline.check()
             self._finish(proposal)
         except InputError as error:
-            reasons = tuple(fault.message for fault in error.faults)
+            reasons = tuple(fault.message for fault in condensed(error.faults))
             self._end(Outcome.FAILED, Exit.BAD_INPUT, reasons, faults=error.faults)
         except Refused as error:
             self._end(Outcome.REFUSED, Exit.REFUSED, error.reasons, guard=error.guard)

@@ -21,6 +21,8 @@ _CLOSE = 0.6
 _LOOK_ALIKES = str.maketrans("ol", "01", "_- ")
 #: Mistakes of one sort in one list or column that are reported one by one; the rest is counted.
 MOST_REPORTED = 20
+#: Mistakes of one sort in one section of a file that people are told; the rest is counted.
+MOST_TOLD = 100
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Fault:
 
 
 class InputError(ValueError):
-    """Bad input. Holds every fault found, not only the first.
+    """Bad input. Holds every fault found, not only the first; as text, all that people can read.
 
     Attributes
     ----------
@@ -80,7 +82,7 @@ class InputError(ValueError):
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
-        super().__init__("\n".join(str(fault) for fault in self.faults))
+        super().__init__("\n".join(str(fault) for fault in condensed(self.faults)))
 
 
 class FaultList(list[Fault]):
@@ -121,6 +123,26 @@ class FaultList(list[Fault]):
         """Raise an InputError with all faults, unless there are none."""
         if self:
             raise InputError(self)
+
+
+def condensed(faults: Iterable[Fault]) -> list[Fault]:
+    """Return faults for people to read: past `MOST_TOLD` of one sort comes only how many more there are.
+
+    Of one sort are those with the same code in the same section of a file: thousands of weights that are no numbers
+    must not hide the one constraint that has a name wrong.
+    """
+    sorts: dict[Any, list[int]] = {}
+    every = list(faults)
+    for number, fault in enumerate(every):
+        sorts.setdefault((fault.file, fault.code, fault.kind, fault.path[:1]), []).append(number)
+    told: dict[int, Fault] = {}
+    for numbers in sorts.values():
+        told |= {number: every[number] for number in numbers[:MOST_TOLD]}
+        if len(numbers) > MOST_TOLD:
+            first = every[numbers[MOST_TOLD]]
+            message = f"{len(numbers) - MOST_TOLD:,} more like these: {first.code}"
+            told[numbers[MOST_TOLD]] = replace(first, code="more-faults", message=message, value=None, suggestion=None)
+    return [told[number] for number in sorted(told)]
 
 
 def nearest(value: str, known: Collection[str]) -> str | None:

@@ -30,6 +30,33 @@ def test_check_as_json(tmp_path: Path) -> None:
     assert data["constraints"] == [{"name": "fits", "spec": "capacity", "policy": "DEFAULT"}]
 
 
+def crowd_of_faults(count: int) -> str:
+    """Return a scenario in which so many weights are no numbers, and the last line names an unknown dimension."""
+    weights = "".join(f"      t{number}: many\n" for number in range(count))
+    tasks = ", ".join(f"t{number}" for number in range(count))
+    return (
+        f"object: task\ncontainer: host\nassignment:\n  h0: [{tasks}]\ndimensions:\n  memory:\n    task:\n{weights}"
+        "constraints:\n  - capacity: {scope: host, dimension: memroy}\n"
+    )
+
+
+def test_thousands_of_faults_of_a_sort_do_not_hide_the_others(tmp_path: Path) -> None:
+    path = written(tmp_path, crowd_of_faults(3_000))
+    result = run("check", path)
+    lines = result.stderr.splitlines()
+    assert (result.exit_code, len(lines)) == (2, 102)
+    assert all(f"{path}:{8 + number}:" in lines[number] for number in range(100))
+    assert lines[100] == f"{path}:108:13: error[more-faults]: 2,900 more like these: wrong-type"
+    assert "unknown dimension 'memroy'" in lines[101]
+    assert len(parsed(run("check", path, "--json"))["errors"]) == 3_001
+
+
+def test_a_hundred_faults_of_a_sort_are_all_told(tmp_path: Path) -> None:
+    lines = run("check", written(tmp_path, crowd_of_faults(100))).stderr.splitlines()
+    assert len(lines) == 101
+    assert sum("error[wrong-type]" in line for line in lines) == 100
+
+
 def test_warnings_are_located(tmp_path: Path) -> None:
     path = written(tmp_path, SCENARIO.replace("host: {h0: 20, h1: 20}", "host: {h0: 30}"))
     result = run("check", path)

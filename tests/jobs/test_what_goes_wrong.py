@@ -357,3 +357,15 @@ def test_stopping_from_another_thread(fleet: Fleet) -> None:
     stop.set()
     report = fleet.run(stop=stop)
     assert report.interrupted
+
+
+def test_thousands_of_faults_are_a_reason_of_bounded_length(fleet: Fleet) -> None:
+    lines = "".join(f"t{number},h0,many\n" for number in range(3_000))
+    (fleet.folder / "tasks.csv").write_text("task,host,memory\n" + lines, encoding="utf-8")
+    weights = {f"t{number}": "many" for number in range(3_000)}
+    fleet.scenario(dimensions={"cpu": {"task": weights}})
+    report = fleet.run()
+    assert report.exit_code == 2
+    assert len(report.faults) > 3_000
+    assert any("2,900 more like these" in reason for reason in report.reasons)
+    assert len(rows(fleet)[-1]["reason"]) < 20_000
