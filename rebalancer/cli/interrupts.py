@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while solving: the first keeps the best answer so far, if there is one; the second gives up."""
+"""Signals that end the command while it solves: the first keeps the best answer so far, if there is one; the second gives up."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from rebalancer.cli.process import HANG_UP, ending_signals
+
 _NOTICE = b"stopping with the best answer so far; interrupt again to give up\n"
 
 
@@ -16,7 +18,7 @@ _NOTICE = b"stopping with the best answer so far; interrupt again to give up\n"
 def kept_answers(
     stop: threading.Event, as_line: Callable[[bytes], bytes] = bytes, answered: threading.Event | None = None
 ) -> Iterator[None]:
-    """Set ``stop`` at the first signal, raise KeyboardInterrupt at the second.
+    """Set ``stop`` at the first signal that ends the command, raise KeyboardInterrupt at the second.
 
     Only the main thread can receive signals; in another one this does nothing.
 
@@ -34,13 +36,15 @@ def kept_answers(
         return
 
     def interrupted(number: int, frame: FrameType | None) -> None:
+        if stop.is_set() and number == HANG_UP:
+            return  # a shell that ends passes on what its terminal has sent already
         if stop.is_set() or not (answered is None or answered.is_set()):
             raise KeyboardInterrupt
         stop.set()
         with suppress(OSError):
             os.write(2, as_line(_NOTICE))  # print is not safe here: the signal may come in the middle of another one
 
-    before = {number: signal.signal(number, interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, interrupted) for number in ending_signals()}
     try:
         yield
     finally:

@@ -10,11 +10,20 @@ from types import FrameType
 
 #: `time.monotonic` when this process started, if it is the command.
 _began: float | None = None
+#: What the system sends where a terminal closes; not all systems do.
+HANG_UP: int | None = getattr(signal, "SIGHUP", None)
 
 
 def began() -> float:
     """Return `time.monotonic` when the command started: from then on its time limit counts."""
     return time.monotonic() if _began is None else _began
+
+
+def ending_signals() -> list[int]:
+    """Return the signals that end the command: Ctrl-C, `kill`, a terminal that closes unless `nohup` says otherwise."""
+    if HANG_UP is None or signal.getsignal(HANG_UP) is signal.SIG_IGN:
+        return [signal.SIGINT, signal.SIGTERM]
+    return [signal.SIGINT, signal.SIGTERM, HANG_UP]
 
 
 def run() -> None:
@@ -25,11 +34,13 @@ def run() -> None:
     """
     global _began
     try:
-        signal.signal(signal.SIGTERM, _give_up)
+        for number in ending_signals():
+            if number != signal.SIGINT:
+                signal.signal(number, _give_up)
         _began = time.monotonic() - time.process_time()  # starting the interpreter and importing is computing
         code = _code()
     except KeyboardInterrupt:  # before the command itself listens, or when it is done
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in ending_signals():
             signal.signal(number, signal.SIG_IGN)
         from rebalancer.cli.stdout import unfailing_stderr
         from rebalancer.exits import Exit
@@ -59,8 +70,8 @@ def _code() -> int:
 
 
 def _give_up(number: int, frame: FrameType | None) -> None:
-    """Do at SIGTERM what Python does at Ctrl-C."""
+    """Do what Python does at Ctrl-C."""
     raise KeyboardInterrupt
 
 
-__all__ = ["began", "run"]
+__all__ = ["HANG_UP", "began", "ending_signals", "run"]

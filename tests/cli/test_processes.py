@@ -43,7 +43,14 @@ solve.read_scenario = slow
 DEAF = ENDLESS.replace("request.stop.wait(120)", "__import__('threading').Event().wait(120)")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+#: An engine whose terminal closes while it searches: the system says so, and then the shell that ends.
+HUNG_UP_TWICE = ENDLESS.replace(
+    """assert request.stop.wait(120), "nobody stopped it\"""",
+    "import os, signal\n        " + "os.kill(os.getpid(), signal.SIGHUP)\n        " * 2,
+)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_keeps_the_best_so_far(tmp_path: Path, number: int) -> None:
     folder = tmp_path / "out"
     running = process("solve", written(tmp_path, SCENARIO), "--json", "-o", folder, program=ENDLESS)
@@ -56,7 +63,7 @@ def test_a_signal_keeps_the_best_so_far(tmp_path: Path, number: int) -> None:
     assert json.loads((folder / "result.json").read_text(encoding="utf-8")) == data
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_before_there_is_an_answer_a_signal_gives_up(tmp_path: Path, number: int) -> None:
     folder = tmp_path / "out"
     running = process("solve", written(tmp_path, SCENARIO), "--json", "-o", folder, program=SLOW)
@@ -82,7 +89,7 @@ sys.meta_path.insert(0, Early)
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("module", ["click", "numpy", "rebalancer.cli.solve", "rebalancer.solver"])
 def test_a_signal_while_the_command_is_loaded_gives_up(tmp_path: Path, number: int, module: str) -> None:
     program = EARLY.format(module=module, number=int(number))
@@ -90,6 +97,20 @@ def test_a_signal_while_the_command_is_loaded_gives_up(tmp_path: Path, number: i
     out, err = running.communicate(timeout=60)
     assert (running.returncode, out, err.split()) == (130, "", ["interrupted"])
     assert not (tmp_path / "out").exists()
+
+
+def test_a_terminal_that_closes_says_so_twice_and_means_it_once(tmp_path: Path) -> None:
+    running = process("solve", written(tmp_path, SCENARIO), "--json", program=HUNG_UP_TWICE)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, json.loads(out)["status"]) == (0, "FEASIBLE"), err
+
+
+def test_nohup_is_heeded(tmp_path: Path) -> None:
+    program = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)" + HUNG_UP_TWICE
+    running = process("solve", written(tmp_path, SCENARIO), "--json", program=program)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, json.loads(out)["status"]) == (0, "FEASIBLE"), err
+    assert "stopping" not in err
 
 
 def test_a_second_interrupt_gives_up(tmp_path: Path) -> None:
