@@ -1,4 +1,4 @@
-"""Signals that end the command while it solves: the first keeps the best answer so far, if there is one; the second gives up."""
+"""Signals while solving: the first keeps the best answer so far, if there is one; the second gives up."""
 
 from __future__ import annotations
 
