@@ -69,7 +69,7 @@ def summary(scenario: Scenario, model: Model) -> dict[str, Any]:
 
 
 def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
-    from rebalancer.report.numbers import number
+    from rebalancer.report.numbers import listed, number
 
     states = [
         f"{found[key]:,d} {text}"
@@ -82,13 +82,15 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         (found["container"], f"{found['containers']:,d}"),
         ("scopes", _sizes(found["scopes"])),
         ("partitions", _sizes(found["partitions"])),
-        ("dimensions", ", ".join(found["dimensions"])),
-        ("constraints", ", ".join(f"{entry['name']} ({entry['policy']})" for entry in found["constraints"]) or "none"),
+        ("dimensions", listed(found["dimensions"])),
+        ("constraints", listed([f"{entry['name']} ({entry['policy']})" for entry in found["constraints"]]) or "none"),
         (
             "goals",
-            ", ".join(
-                f"{goal['name']} (weight {number(goal['weight'])}, position {goal['tuple_pos']})"
-                for goal in found["goals"]
+            listed(
+                [
+                    f"{goal['name']} (weight {number(goal['weight'])}, position {goal['tuple_pos']})"
+                    for goal in found["goals"]
+                ]
             )
             or "none",
         ),
@@ -96,4 +98,6 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _sizes(sizes: dict[str, int]) -> str:
-    return ", ".join(f"{name} ({size:,d})" for name, size in sizes.items()) or "none"
+    from rebalancer.report.numbers import listed
+
+    return listed([f"{name} ({size:,d})" for name, size in sizes.items()]) or "none"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Constraints that are listed.
 _SHOWN = 20
+#: Characters of a reason that a terminal shows; a pipe gets all.
+_LONGEST_REASON = 200
 _BARS = "▁▂▃▄▅▆▇█"
 #: Values that a trend shows: the newest.
 _LONGEST = 40
@@ -113,7 +115,7 @@ def _tables(found: Trends, objects: bool, terminal: bool, narrow: bool) -> list[
             [columns[at] for at in shown],
             [[row[at] for at in shown] for row in runs],
             [_colour(row["outcome"], row["exit_code"]) for row in found.runs],
-            "\n".join(f"run {row['run']}: {row['reason']}" for row in found.runs if row["reason"]) if terminal else "",
+            "\n".join(_reason(row) for row in found.runs if row["reason"]) if terminal else "",
         )
     ]
     if found.objectives:
@@ -136,6 +138,13 @@ def _tables(found: Trends, objects: bool, terminal: bool, narrow: bool) -> list[
         title = "moved most" if rows else "nothing was moved"
         tables.append(Table(title, [*first, "object", ">steps", ">plans"] if rows else [], rows))
     return tables
+
+
+def _reason(row: dict[str, Any]) -> str:
+    """Return why a run ended as it did, on a line or two: a snapshot may have had hundreds of faults."""
+    from textwrap import shorten
+
+    return f"run {row['run']}: {shorten(row['reason'], _LONGEST_REASON, placeholder=' …')}"
 
 
 def _run_row(row: dict[str, Any], several: bool, terminal: bool) -> list[str]:

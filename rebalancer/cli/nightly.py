@@ -115,7 +115,7 @@ def _print(report: Report) -> None:
 
 def show(report: Report) -> None:
     """Print what came of a run in a few lines."""
-    from rebalancer.report.numbers import count, number
+    from rebalancer.report.numbers import count, listed, number
 
     what = report.outcome.words
     if report.moves:
@@ -132,6 +132,6 @@ def show(report: Report) -> None:
         click.echo(f"objective {row['tuple_pos']}: {change}{bound}")
     broken = [row["name"] for row in report.constraints if row["final_broken"] and row["policy"] != "SOFT"]
     if broken:
-        click.echo(f"still broken: {', '.join(broken[:20])}{', …' if len(broken) > 20 else ''}")
+        click.echo(f"still broken: {listed(broken)}")
     if report.plan_folder is not None:
         click.echo(f"the plan is in {report.plan_folder}")

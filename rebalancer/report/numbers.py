@@ -1,11 +1,14 @@
-"""Numbers and times as people read them."""
+"""Numbers, times and lists as people read them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 #: What stands for an unknown number.
 UNKNOWN = "-"
+#: Names of a list that are told; thousands would hide all else.
+_LISTED = 20
 
 
 def number(value: float | None, thousands: bool = False) -> str:
@@ -55,3 +58,9 @@ def seconds(value: float) -> str:
 def count(amount: int, noun: str, plural: str | None = None) -> str:
     """Return an amount with its noun in the right number."""
     return f"{amount:,d} {noun if amount == 1 else plural or noun + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names of a list, and how many more there are."""
+    more = len(names) - _LISTED
+    return ", ".join([*names[:_LISTED], *([f"… and {more:,d} more"] if more > 0 else [])])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from rebalancer.report.numbers import UNKNOWN, count, number, percent, seconds
+from rebalancer.report.numbers import UNKNOWN, count, listed, number, percent, seconds
 from rebalancer.report.table import Table, draw, plain
 from rebalancer.solution import (
     broken_components,
@@ -77,11 +76,11 @@ def show_evaluation(evaluation: Evaluation, console: Console, compared: bool) ->
     style = TERMINAL if console.is_terminal else PIPE
     broken = evaluation.broken
     if broken:
-        _line(f"broken: {', '.join(islice(broken, SHOWN))}", console, "yellow")
+        _line(f"broken: {listed(broken)}", console, "yellow")
     else:
         _line("nothing is broken", console, "green")
     if compared and evaluation.worsened:
-        _line(f"not allowed, because it gets worse: {', '.join(evaluation.worsened)}", console, "red")
+        _line(f"not allowed, because it gets worse: {listed(evaluation.worsened)}", console, "red")
     blocks = [objective_table(evaluation, style, proof=False, compared=compared)]
     if evaluation._model.goals:
         blocks.append(goals_table(evaluation, style, compared))
@@ -123,7 +122,7 @@ def headline(solution: Solution, console: Console) -> None:
     else:
         console.file.write(f"{status}  {text}\n")
     if solution.broken and solution.found:
-        _line(f"still broken: {', '.join(solution.broken)}", console, "yellow")
+        _line(f"still broken: {listed(solution.broken)}", console, "yellow")
 
 
 def _meaning(solution: Solution) -> str:

@@ -230,6 +230,17 @@ def test_a_narrow_terminal_is_enough_for_the_runs(fleet: Fleet) -> None:
     assert all(len(row) == len(narrow.columns) for row in narrow.rows)
 
 
+def test_a_terminal_shows_the_beginning_of_a_long_reason(fleet: Fleet) -> None:
+    weights = {f"t{number}": "many" for number in range(60)}
+    fleet.scenario(dimensions={"cpu": {"task": weights}})
+    fleet.run()
+    found = trends(fleet.history, None, 20, None)
+    assert len(found.runs[0]["reason"]) > 1_000
+    note = _tables(found, False, True, False)[0].note
+    assert note.startswith("run 1: dimension 'cpu' of task 't0': expected a number, got 'many'")
+    assert len(note) < 250
+
+
 def test_since(fleet: Fleet) -> None:
     fleet.run()
     assert run("history", fleet.path, "--since", "1d").stdout.startswith("runs\n")

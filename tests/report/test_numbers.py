@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from rebalancer.report.numbers import count, number, percent, seconds
+from rebalancer.report.numbers import count, listed, number, percent, seconds
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,9 @@ def test_times(value: float, text: str) -> None:
 
 def test_counts() -> None:
     assert (count(1, "move"), count(2000, "move")) == ("1 move", "2,000 moves")
+
+
+def test_lists() -> None:
+    assert (listed([]), listed(["a", "b"])) == ("", "a, b")
+    assert listed([str(number) for number in range(20)]).endswith("18, 19")
+    assert listed([str(number) for number in range(2_020)]).endswith("18, 19, … and 2,000 more")

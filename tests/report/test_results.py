@@ -107,6 +107,18 @@ def test_an_evaluation_shows_one_column_or_two() -> None:
     assert "1 → 0" in stream.getvalue()
 
 
+def test_thousands_of_broken_constraints_are_not_all_named_in_the_headline(monkeypatch: pytest.MonkeyPatch) -> None:
+    engines.use(monkeypatch, lambda model, request: Answer(Status.FEASIBLE, model.problem.initial, (None,), None, "-"))
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0", "t1"], "h1": []})
+    for number in range(30):
+        solver.add_constraint(CapacitySpec(scope="host", dimension=""), name=f"fits-{number}")
+    stream = io.StringIO()
+    show_evaluation(solver.evaluate(), Console(file=stream), compared=False)
+    assert stream.getvalue().splitlines()[0].endswith("fits-18, fits-19, … and 10 more")
+    assert piped(solver.solve()).splitlines()[1].endswith("fits-18, fits-19, … and 10 more")
+
+
 def test_nothing_has_to_move(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     engines.use(monkeypatch, engines.enumerated)
     solver = Rebalancer("task", "host")
