@@ -220,18 +220,27 @@ class _Reader:
             below = (*path, "affinity", field)
             terms: tuple[PodAffinityTerm, ...] = getattr(asked, _REQUIRED)
             preferred: tuple[PreferredPods, ...] = getattr(asked, _PREFERRED)
-            for namespace, members in self._by_namespace():
-                yield from (self._together if sign > 0 else self._apart)(terms, namespace, members, (*below, _REQUIRED))
-                for position, one in enumerate(preferred):
-                    yield self._near(one, sign, namespace, members, (*below, _PREFERRED, position))
+            read = self._together if sign > 0 else self._apart
+            for kind, members in self._alike(*terms):
+                yield from read(terms, kind, members, (*below, _REQUIRED))
+            for position, one in enumerate(preferred):
+                for kind, members in self._alike(one.pod_affinity_term):
+                    yield self._near(one, sign, kind, members, (*below, _PREFERRED, position))
         for position, spread in enumerate(self.spec.topology_spread_constraints):
-            for namespace, members in self._by_namespace():
-                yield from self._spread(spread, namespace, members, (*path, "topology_spread_constraints", position))
+            for kind, members in self._alike(spread):
+                yield self._spread(spread, kind, members, (*path, "topology_spread_constraints", position))
 
-    def _by_namespace(self) -> list[tuple[str, IntArray]]:
-        """Return the pods of the statement by namespace: terms are about the own namespace unless they say so."""
-        names = [self.known.namespace[kind] for kind in self.known.kind_of[self.pods].tolist()]
-        return [(name, self.pods[np.array([own == name for own in names], bool)]) for name in dict.fromkeys(names)]
+    def _alike(self, *terms: PodAffinityTerm | TopologySpread) -> list[tuple[int, IntArray]]:
+        """Return the pods of the statement to which terms mean the same, each set with a kind of pods that is in it.
+
+        Terms are about the own namespace, unless they say so, and about the own values of the labels that they name.
+        """
+        keys = dict.fromkeys(key for term in terms for key in (*term.match_label_keys, *term.mismatch_label_keys))
+        facts = list(zip(self.known.namespace, *map(self.known.pod_label, keys), strict=True))
+        sets: dict[tuple[str | None, ...], list[int]] = {}
+        for pod, kind in zip(self.pods.tolist(), self.known.kind_of[self.pods].tolist(), strict=True):
+            sets.setdefault(facts[kind], []).append(pod)
+        return [(int(self.known.kind_of[own[0]]), np.array(own, np.int64)) for own in sets.values()]
 
     def _judged(self, pods: IntArray) -> IntArray:
         return np.intersect1d(pods, self.movable)
@@ -295,20 +304,28 @@ class _Reader:
 
     # -- other pods ---------------------------------------------------------------------------------------------------
 
-    def _matching(self, term: PodAffinityTerm, namespace: str) -> IntArray:
-        """Return the pods that a term of a pod of some namespace selects, its own labels aside."""
-        namespaces = self.known.namespaces_of(term, namespace, self.statement.namespace_labels)
-        return self.known.selected(term.label_selector, namespaces)
+    def _matching(self, term: PodAffinityTerm | TopologySpread, kind: int) -> IntArray:
+        """Return the pods that a term of a kind of pods selects; labels that the kind has not narrow nothing."""
+        if isinstance(term, PodAffinityTerm):
+            namespaces = self.known.namespaces_of(term, self.known.namespace[kind], self.statement.namespace_labels)
+        else:
+            namespaces = self.known.in_namespace(self.known.namespace[kind])
+        pods = self.known.selected(term.label_selector, namespaces)
+        for keys, wanted in ((term.match_label_keys, True), (term.mismatch_label_keys, False)):
+            for key in keys:
+                column = self.known.pod_label(key)
+                alike = np.array([value == column[kind] for value in column], bool)
+                if column[kind] is not None:
+                    pods = pods[alike[self.known.kind_of[pods]] == wanted]
+        return pods
 
-    def _together(
-        self, terms: tuple[PodAffinityTerm, ...], namespace: str, pods: IntArray, path: Path
-    ) -> Iterator[Rule]:
+    def _together(self, terms: tuple[PodAffinityTerm, ...], kind: int, pods: IntArray, path: Path) -> Iterator[Rule]:
         """Read required affinity: in the item of every term there is a pod that all terms select."""
         if not terms:
             return
-        targets = self._matching(terms[0], namespace)
+        targets = self._matching(terms[0], kind)
         for term in terms[1:]:
-            targets = np.intersect1d(targets, self._matching(term, namespace))
+            targets = np.intersect1d(targets, self._matching(term, kind))
         judged = self._judged(pods)
         own, others = np.intersect1d(judged, targets), np.setdiff1d(judged, targets)
         anchors = np.setdiff1d(targets, own)
@@ -331,15 +348,15 @@ class _Reader:
                 self.known.topology(term.topology_key),
                 pods,
                 targets,
-                self._matching(term, namespace),
+                self._matching(term, kind),
             )
             text = f"pod affinity by {term.topology_key}"
             yield Rule(text, (*path, position), tuple(demands), check=gathering.check, score=gathering.score)
 
-    def _apart(self, terms: tuple[PodAffinityTerm, ...], namespace: str, pods: IntArray, path: Path) -> Iterator[Rule]:
+    def _apart(self, terms: tuple[PodAffinityTerm, ...], kind: int, pods: IntArray, path: Path) -> Iterator[Rule]:
         """Read required anti-affinity: no pod that a term selects is in its item, and none that selects the pod."""
         for position, term in enumerate(terms):
-            targets = self._matching(term, namespace)
+            targets = self._matching(term, kind)
             scope, who = self.known.scope(term.topology_key), self.facts.selection
             judged, immovable = self._judged(pods), np.intersect1d(pods, self.fixed)
             pairs = [(judged, targets), (immovable, np.setdiff1d(targets, self.fixed))]
@@ -351,43 +368,29 @@ class _Reader:
             meeting = _Meeting(term.topology_key, self.known.topology(term.topology_key), pods, targets)
             yield Rule(f"pod anti-affinity by {term.topology_key}", (*path, position), demands, check=meeting.refusal)
 
-    def _near(self, one: PreferredPods, sign: int, namespace: str, pods: IntArray, path: Path) -> Rule:
+    def _near(self, one: PreferredPods, sign: int, kind: int, pods: IntArray, path: Path) -> Rule:
         """Preferred affinity: each pair of pods in one item is worth the weight, or costs it."""
         term = one.pod_affinity_term
-        targets, weight = self._matching(term, namespace), sign * one.weight
+        targets, weight = self._matching(term, kind), sign * one.weight
         who, key = self.facts.selection, term.topology_key
         wishes: tuple[Preference, ...] = ()
         if weight and len(targets) and len(pods):
             pair = GroupPairAffinity(first=who(pods), second=who(targets), affinity=weight)
             wishes = (Preference(GroupPairAffinitiesSpec(scope=self.known.scope(key), affinities=(pair,))),)
         meeting = _Meeting(key, self.known.topology(key), pods, targets, weight)
-        kind = "affinity" if sign > 0 else "anti-affinity"
-        return Rule(f"preferred pod {kind} by {key}", path, wishes=wishes, score=meeting.score)
+        what = "affinity" if sign > 0 else "anti-affinity"
+        return Rule(f"preferred pod {what} by {key}", path, wishes=wishes, score=meeting.score)
 
     # -- spread -------------------------------------------------------------------------------------------------------
 
-    def _spread(self, one: TopologySpread, namespace: str, pods: IntArray, path: Path) -> Iterator[Rule]:
+    def _spread(self, one: TopologySpread, kind: int, pods: IntArray, path: Path) -> Rule:
         """Topology spread: how far the values of the pods are ahead of the emptiest one."""
         hard = one.when_unsatisfiable == "DoNotSchedule"
         key = one.topology_key
         nodes = self._spread_nodes(one)
         text = f"spread by {key}" if hard else f"preferred spread by {key}"
-        counted = self.known.selected(one.label_selector, self.known.in_namespace(namespace))
+        counted = self._matching(one, kind)
         counted = counted[~self.known.terminating[counted]]
-        for judged, alike in self._by_labels(one.match_label_keys, pods, counted):
-            yield self._spread_of(one, text, path, key, nodes, judged, alike, hard)
-
-    def _spread_of(
-        self,
-        one: TopologySpread,
-        text: str,
-        path: Path,
-        key: str,
-        nodes: NDArray[np.bool_],
-        pods: IntArray,
-        counted: IntArray,
-        hard: bool,
-    ) -> Rule:
         scope = self.known.scope(key)
         problem = self.facts.problem
         values, own_item = problem.scopes[scope].items, self.known.topology(key)
@@ -445,17 +448,6 @@ class _Reader:
         if one.node_taints_policy == "Honor":
             nodes = nodes & self.tolerated
         return nodes
-
-    def _by_labels(
-        self, keys: tuple[str, ...], pods: IntArray, counted: IntArray
-    ) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield the pods, and those that count for them, by their values of some labels."""
-        columns = [self.known.pod_label(key) for key in keys]
-        values = [tuple(column[kind] for column in columns) for kind in range(len(self.known.namespace))]
-        kind_of = self.known.kind_of
-        for value in dict.fromkeys(values[kind] for kind in kind_of[pods].tolist()):
-            alike = np.array([own == value for own in values], bool)
-            yield pods[alike[kind_of[pods]]], counted[alike[kind_of[counted]]]
 
 
 __all__ = ["Kubernetes", "PodSpec", "parse"]

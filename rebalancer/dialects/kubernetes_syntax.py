@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -78,6 +78,15 @@ def check_values(operator: str, values: tuple[str, ...]) -> None:
         raise ValueError(f"{operator} takes one whole number, not '{', '.join(values)}'")
 
 
+def check_keys(selector: LabelSelector | None, match: tuple[str, ...], mismatch: tuple[str, ...] = ()) -> None:
+    """Raise ValueError where labels of one's own cannot narrow a selector."""
+    if selector is None and (match or mismatch):
+        raise ValueError(f"'{(*match, *mismatch)[0]}' has no labelSelector to narrow; write 'labelSelector: {{}}'")
+    for key in match:
+        if key in mismatch:
+            raise ValueError(f"'{key}' is among both matchLabelKeys and mismatchLabelKeys")
+
+
 class LabelSelector(Part):
     """Which pods or namespaces: all pairs and all requirements have to hold; an empty one selects all."""
 
@@ -121,8 +130,17 @@ class PodAffinityTerm(Part):
     label_selector: LabelSelector | None = Field(None, description="Which pods; null selects none.")
     namespaces: tuple[Name, ...] = Field((), description="Their namespaces; none here and no selector: the own one.")
     namespace_selector: LabelSelector | None = Field(None, description="Namespaces by label; {} is all.")
-    match_label_keys: tuple[Name, ...] = Field((), description="Labels whose values must be the pod's own.")
-    mismatch_label_keys: tuple[Name, ...] = Field((), description="Labels whose values must not be the pod's own.")
+    match_label_keys: tuple[Name, ...] = Field(
+        (), description="Labels whose values must be the pod's own; those that it has not narrow nothing."
+    )
+    mismatch_label_keys: tuple[Name, ...] = Field(
+        (), description="Labels whose values must not be the pod's own; those that it has not narrow nothing."
+    )
+
+    @model_validator(mode="after")
+    def _keys_fit(self) -> PodAffinityTerm:
+        check_keys(self.label_selector, self.match_label_keys, self.mismatch_label_keys)
+        return self
 
 
 class PreferredPods(Part):
@@ -165,7 +183,16 @@ class TopologySpread(Part):
     node_taints_policy: Literal["Honor", "Ignore"] = Field(
         "Ignore", description="Whether only nodes whose taints are tolerated make values."
     )
-    match_label_keys: tuple[Name, ...] = Field((), description="Labels whose values must be the pod's own to count.")
+    match_label_keys: tuple[Name, ...] = Field(
+        (), description="Labels whose values must be the pod's own to count; those that it has not narrow nothing."
+    )
+    #: Only affinity has these.
+    mismatch_label_keys: ClassVar[tuple[str, ...]] = ()
+
+    @model_validator(mode="after")
+    def _keys_fit(self) -> TopologySpread:
+        check_keys(self.label_selector, self.match_label_keys)
+        return self
 
     @model_validator(mode="after")
     def _minimum_is_for_demands(self) -> TopologySpread:

@@ -117,6 +117,55 @@ def test_spread_by_the_own_value_of_a_label() -> None:
     assert (goes(with_keys, "new1"), goes(without, "new1")) == (["n1", "n2"], ["n2"])
 
 
+WEB = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [  # zone a (n1) has a pod of release 1, zone b (n2) one of release 2, n4 is in a zone of its own
+        ({}, ["n4"]),
+        ({"matchLabelKeys": ["release"]}, ["n1", "n4"]),
+        ({"mismatchLabelKeys": ["release"]}, ["n2", "n4"]),
+        ({"matchLabelKeys": ["release", "shard"]}, ["n1", "n4"]),  # it has no shard: that narrows nothing
+        ({"mismatchLabelKeys": ["shard"]}, ["n4"]),
+    ],
+)
+def test_anti_affinity_by_the_own_value_of_a_label(keys: dict[str, Any], expected: list[str]) -> None:
+    labels = {"old1": {"app": "web", "release": "1"}, "old2": {"app": "web", "release": "2", "shard": "s"}}
+    pods = {"old1": "n1", "old2": "n2", "new": None}
+    nodes = {**NODES, "n4": {"labels": {"zone": "c"}}}
+    spec = near("podAntiAffinity", {**WEB, **keys})
+    statement = Kubernetes.model_validate({"pods": ["new"], "spec": spec})
+    solver = solver_of(statement, nodes, pods, {"labels": {**labels, "new": {"app": "web", "release": "2"}}})
+    assert [name for name in goes(solver, "new") if name != "n3"] == expected
+    for node in ("n1", "n2", "n4"):
+        assert holds(solver, {**pods, "new": node}) == (node in expected)
+
+
+def test_affinity_by_the_own_value_of_a_label() -> None:
+    """Each release gathers on its own: required, and as a wish that counts pairs."""
+    labels = {f"new{n}": {"app": "web", "release": str(n % 2)} for n in range(4)}
+    pods: dict[str, str | None] = dict.fromkeys(labels)
+    apart = {name: "n1" if own["release"] == "0" else "n2" for name, own in labels.items()}
+    required = pods_of(near("podAffinity", {**WEB, "matchLabelKeys": ["release"]}), pods, labels)
+    assert holds(required, apart)
+    assert not holds(required, {**apart, "new0": "n2"})
+    assert not holds(pods_of(near("podAffinity", WEB), pods, labels), apart)
+    wished = pods_of(near("podAffinity", {**WEB, "matchLabelKeys": ["release"]}, PREFERRED), pods, labels)
+    assert wished.evaluate(apart).goals["final"].sum() == -40.0  # 2 releases × 2 ordered pairs × 10
+    assert wished.evaluate(dict.fromkeys(labels, "n1")).goals["final"].sum() == -40.0  # others bring nothing
+
+
+def test_a_label_that_a_pod_has_not_does_not_narrow_its_spread() -> None:
+    """The count of zone a is 2 with the own pod, whichever its shard; so the pod has to go to zone b."""
+    spread = {**WEB, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["shard"]}
+    labels = {"old": {"app": "web", "shard": "s"}, "new": {"app": "web"}}
+    solver = pods_of({"topologySpreadConstraints": [spread]}, {"old": "n1", "new": None}, labels)
+    assert goes(solver, "new") == ["n2"]
+    assert not holds(solver, {"old": "n1", "new": "n1"})
+    assert holds(solver, {"old": "n1", "new": "n2"})
+
+
 def test_schedule_anyway_only_prefers() -> None:
     spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
     solver = pods_of({"topologySpreadConstraints": [spread]}, {"new1": "n1", "new2": "n1"}, {})
@@ -170,6 +219,8 @@ def test_fixed_pods_are_seen_and_not_judged() -> None:
         ),
         (near("podAffinity", {"topologyKey": ""}), "topologyKey is empty"),
         (near("podAffinity", {"topologyKey": "z"}, PREFERRED) | {"nodeSelectr": {}}, "nodeSelectr"),
+        (near("podAffinity", {"topologyKey": "z", "matchLabelKeys": ["k"]}), "'k' has no labelSelector to narrow"),
+        (near("podAffinity", {**WEB, "matchLabelKeys": ["k"], "mismatchLabelKeys": ["k"]}), "'k' is among both"),
     ],
 )
 def test_mistakes(spec: dict[str, Any], said: str) -> None:
