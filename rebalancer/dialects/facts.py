@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -68,17 +68,23 @@ class Facts:
         return list(dict.fromkeys([*own, *self.problem.scopes]))
 
     def note_unknown(self, name: str, path: Path) -> None:
-        """Warn that no container has a fact: legal, and probably misspelt."""
-        if self.knows(name):
+        """Warn that no container has a fact."""
+        if not self.knows(name):
+            self.note_absent(self.problem.container_name, "attribute", name, self.container_facts(), path)
+
+    def note_absent(self, who: str, what: str, name: str, known: Collection[str], path: Path) -> None:
+        """Warn that nobody has something of a name, unless somebody does: legal, and probably misspelt."""
+        if name in known:
             return
-        what = self.problem.container_name
-        close = nearest(name, self.container_facts())
+        close = nearest(name, known)
         hint = f"; did you mean '{close}'?" if close else ""
-        self.warn("unknown-attribute", f"no {what} has an attribute '{name}'{hint}", path, name, close)
+        self.warn(f"unknown-{what.replace(' ', '-')}", f"no {who} has the {what} '{name}'{hint}", path, name, close)
 
     def warn(self, code: str, message: str, path: Path, value: Any = None, suggestion: str | None = None) -> None:
-        """Note what is legal but surprising."""
-        self.warnings.append(Fault(code, message, path, value, suggestion))
+        """Note what is legal but surprising, once."""
+        fault = Fault(code, message, path, value, suggestion)
+        if fault not in self.warnings:
+            self.warnings.append(fault)
 
     # -- stating ------------------------------------------------------------------------------------------------------
 

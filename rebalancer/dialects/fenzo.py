@@ -221,6 +221,8 @@ class _Reader:
         self.path = path
         self.values = self._values()
         index = facts.problem.objects.index
+        for name in one.values:
+            facts.note_absent("task", "name", name, index, (*path, "values", name))
         names = one.co_tasks
         self.co_tasks = tasks if names is None else np.array([index[name] for name in names if name in index], np.int64)
         #: The tasks and co-tasks: in the end all of them have to be told apart, whoever asked for it.

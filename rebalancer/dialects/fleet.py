@@ -228,6 +228,7 @@ class _Fleet:
     def _machine(self, unit: str, options: Options) -> list[Rule]:
         """MachineID: that machine; the first one counts."""
         machine, path = options.values["MachineID"][0]
+        self.facts.note_absent("machine", "id", machine, self.facts.problem.containers, path)
         allowed = np.array([name == machine for name in self.facts.problem.containers], bool)
         why = f"it is not machine '{machine}'"
         return [permitted_rule(self.facts, f"{unit} MachineID={machine}", path, self.members[unit], allowed, why)]
@@ -248,6 +249,7 @@ class _Fleet:
         for word, path in options.values.get("MachineMetadata", ()):
             parts = word.split("=")
             if len(parts) == 2 and all(parts):
+                self.facts.note_unknown(parts[0], path)
                 wanted.setdefault(parts[0], set()).add(parts[1])
             else:
                 self.facts.warn("dropped-metadata", f"'{word}' is no key=value: fleet leaves it out", path, word)
@@ -263,6 +265,7 @@ class _Fleet:
         """MachineOf: every named unit is on the same machine."""
         rules = []
         for target, path in options.values["MachineOf"]:
+            self.facts.note_absent("unit", "name", target, self.members, path)
             members, others = self.members[unit], self.members.get(target, np.empty(0, np.int64))
             spec = ConditionalPresenceSpec(
                 scope=self.host, source=self.facts.selection(members), target=self.facts.selection(others), min=1

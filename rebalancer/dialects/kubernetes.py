@@ -251,6 +251,7 @@ class _Reader:
         """Return the nodes that nodeSelector and required node affinity allow."""
         allowed = np.ones(len(self.facts.problem.containers), bool)
         for key, value in self.spec.node_selector.items():
+            self.known.note_label(key, ("spec", "node_selector", key))
             allowed &= np.array([own == value for own in self.known.node_label(key)], bool)
         required = self._node_affinity(_REQUIRED)
         if required is not None:
@@ -330,6 +331,7 @@ class _Reader:
         own, others = np.intersect1d(judged, targets), np.setdiff1d(judged, targets)
         anchors = np.setdiff1d(targets, own)
         for position, term in enumerate(terms):
+            self.known.note_label(term.topology_key, (*path, position, "topology_key"))
             scope = self.known.scope(term.topology_key)
             who = self.facts.selection
             demands: list[Spec] = []
@@ -356,6 +358,7 @@ class _Reader:
     def _apart(self, terms: tuple[PodAffinityTerm, ...], kind: int, pods: IntArray, path: Path) -> Iterator[Rule]:
         """Read required anti-affinity: no pod that a term selects is in its item, and none that selects the pod."""
         for position, term in enumerate(terms):
+            self.known.note_label(term.topology_key, (*path, position, "topology_key"))
             targets = self._matching(term, kind)
             scope, who = self.known.scope(term.topology_key), self.facts.selection
             judged, immovable = self._judged(pods), np.intersect1d(pods, self.fixed)
@@ -373,6 +376,7 @@ class _Reader:
         term = one.pod_affinity_term
         targets, weight = self._matching(term, kind), sign * one.weight
         who, key = self.facts.selection, term.topology_key
+        self.known.note_label(key, (*path, "pod_affinity_term", "topology_key"))
         wishes: tuple[Preference, ...] = ()
         if weight and len(targets) and len(pods):
             pair = GroupPairAffinity(first=who(pods), second=who(targets), affinity=weight)
@@ -387,6 +391,7 @@ class _Reader:
         """Topology spread: how far the values of the pods are ahead of the emptiest one."""
         hard = one.when_unsatisfiable == "DoNotSchedule"
         key = one.topology_key
+        self.known.note_label(key, (*path, "topology_key"))
         nodes = self._spread_nodes(one)
         text = f"spread by {key}" if hard else f"preferred spread by {key}"
         counted = self._matching(one, kind)

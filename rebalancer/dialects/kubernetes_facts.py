@@ -22,7 +22,7 @@ from rebalancer.dialects.kubernetes_syntax import (
     Requirement,
     Toleration,
 )
-from rebalancer.problem import Fault
+from rebalancer.problem import Fault, Path
 from rebalancer.problem.numbers import IntArray
 
 #: The label that every namespace has, and the one that is the name of a node where nothing else is stated.
@@ -124,6 +124,14 @@ class Cluster:
                 for labels, value, name in zip(self._node_labels, own, names, strict=True)
             ]
         return self._node_columns[key]
+
+    def note_label(self, key: str, path: Path) -> None:
+        """Warn that no node has a label."""
+        if all(value is None for value in self.node_label(key)):
+            known = list(
+                dict.fromkeys([*(name for own in self._node_labels for name in own), *self.facts.container_facts()])
+            )
+            self.facts.note_absent(self.facts.problem.container_name, "label", key, known, path)
 
     def scope(self, key: str) -> str:
         """Return the scope of the values of a node label."""

@@ -7,7 +7,7 @@ that carry all source tags; the constraints of all levels hold together, so a na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -148,9 +148,22 @@ class _Reader:
         self.tags = facts.texts("tags")
         self.apps = [own[0] if own else "" for own in facts.texts("app")]
         self.app_tags = facts.texts("app_tags")
+        #: What asking and counted allocations are known by: tags, applications, and tags of these.
+        self.known = {
+            "tag": sorted({tag for own in self.tags for tag in own}),
+            "application": sorted(set(self.apps) - {""}),
+            "application tag": sorted({tag for own in self.app_tags for tag in own}),
+        }
+        #: Where the constraint stands that is read now.
+        self.path: Path = ()
 
     def rules(self, source: tuple[str, ...], app: str | None, node: Node, path: Path) -> Iterator[Rule]:
         """Yield the rules of one constraint: one per asking application, as 'self' is another for each."""
+        self.path = path
+        for name in source:  # an application is as good as a tag here
+            self._note("tag", name, self.known["application"])
+        if app is not None:
+            self._note("application", app)
         asking: dict[str, list[int]] = {}
         for position, own in enumerate(self.tags):
             known = {*own, self.apps[position]}
@@ -254,8 +267,16 @@ class _Reader:
             bounds.append(_any([self._count(node.scope, own, 0, node.most, inclusive) for own in counted]))
         return _all(bounds)
 
+    def _note(self, what: str, name: str, also: Iterable[str] = ()) -> None:
+        """Warn where no allocation has such a tag or application."""
+        known = [*self.known[what], *also]
+        self.facts.note_absent(self.facts.problem.object_name, what, name, known, self.path)
+
     def _allocations(self, tag: Tag, app: str) -> IntArray:
         """Return the allocations that a tag means, seen from an application."""
+        self._note("tag", tag.name)
+        if tag.owner:
+            self._note("application" if tag.space == "app-id" else "application tag", tag.owner)
 
         def fits(position: int) -> bool:
             owner = self.apps[position]
@@ -294,6 +315,7 @@ class _Reader:
         problem = self.facts.problem
         if scope == "node":
             return problem.container_name, problem.scopes[problem.container_name].item_of
+        self.facts.note_unknown(scope, self.path)
         values = [None if value is None else str(value) for value in self.facts.containers(scope)]
         name = self.facts.scope(scope, values)
         return name, self.facts.problem.scopes[name].item_of
@@ -304,6 +326,8 @@ class _Reader:
         if node.name.lower() in ("host", "node") and not self.facts.knows(node.name):
             own: list[Any] = names
         else:
+            if node.values != ("",):
+                self.facts.note_unknown(node.name, self.path)
             own = self.facts.containers(node.name)
             if node.name == "node-partition":  # a node without one is in the default partition
                 own = ["" if value is None else value for value in own]

@@ -15,7 +15,7 @@ The shell language::
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
@@ -270,13 +270,29 @@ _KEYS = {
     "delay": "delay",
     "cost": "cost",
 }
+#: What may stand beside the field that says which form a constraint has; without such a field it is a count.
+_BESIDE = {
+    "AND": set(),
+    "OR": set(),
+    "TIERS": set(),
+    "constraint": set(),
+    "attribute": {"op", "values", "scope"},  # whose scope is always the node
+    "target": {"scope", "min", "max"},
+    "": {"targets", "scope", "min", "max"},
+}
 _TARGET = re.compile(
     r"\s*(allocation-tag|node-attribute\s*:\s*[\w./-]+)\s+(IN|NOT_?IN)\s+[\"“]?([^\"”]*)[\"”]?\s*", re.IGNORECASE
 )
 
 
-def read_constraint(value: Any, path: Path, faults: FaultList) -> Node | None:
-    """Return a constraint given as text or mapping; what is wrong goes to ``faults``."""
+def read_constraint(value: Any, path: Path, faults: FaultList, alternative: bool = False) -> Node | None:
+    """Return a constraint given as text or mapping; what is wrong goes to ``faults``.
+
+    Parameters
+    ----------
+    alternative : bool
+        Whether it is one of DELAYED_OR, and so may have a cost and a delay.
+    """
     if isinstance(value, str):
         return parse_expression(value, path, faults)
     if isinstance(value, list | tuple):  # the document's constraintList: all of them
@@ -301,22 +317,30 @@ def read_constraint(value: Any, path: Path, faults: FaultList) -> Node | None:
             spelled[meant] = str(key)
     if strangers and not found:
         return None
-    node = _mapping(found, spelled, path, faults)
+    before = len(faults)
+    form = next((name for name in _BESIDE if name in found), "")
+    fitting = {form, *_BESIDE[form], *(("cost", "delay") if alternative else ())}
+    for name, own in spelled.items():
+        if name in fitting:
+            continue
+        reason = f"does not go with '{spelled[form]}'" if form else "needs a node attribute that it is about"
+        if name in ("cost", "delay"):
+            reason = "belongs to an alternative of DELAYED_OR"
+        faults.report("yarn-syntax", f"'{own}' {reason}", (*path, own), own)
+    strangers += len(faults) > before
+    node = _mapping(form, found, spelled, path, faults)
     return None if strangers else node
 
 
-def _mapping(found: Mapping[str, Any], spelled: Mapping[str, str], path: Path, faults: FaultList) -> Node | None:
+def _mapping(
+    form: str, found: Mapping[str, Any], spelled: Mapping[str, str], path: Path, faults: FaultList
+) -> Node | None:
     """Return a constraint given by its fields: what each is, and how it was spelled."""
-    for operator in ("AND", "OR", "TIERS"):
-        if operator in found:
-            below = (*path, spelled[operator])
-            if len(found) > 1:
-                faults.report("yarn-syntax", f"nothing may stand beside '{spelled[operator]}'", below, operator)
-                return None
-            return _several(operator, found[operator], below, faults)
-    if "constraint" in found:
-        return read_constraint(found["constraint"], (*path, spelled["constraint"]), faults)
-    return _single(found, spelled, path, faults)
+    if form in ("AND", "OR", "TIERS"):
+        return _several(form, found[form], (*path, spelled[form]), faults)
+    if form == "constraint":
+        return read_constraint(found[form], (*path, spelled[form]), faults)
+    return _condition(found, spelled, path, faults) if form == "attribute" else _count(found, spelled, path, faults)
 
 
 def _several(operator: str, parts: Any, path: Path, faults: FaultList) -> Node | None:
@@ -324,7 +348,8 @@ def _several(operator: str, parts: Any, path: Path, faults: FaultList) -> Node |
         faults.report("yarn-syntax", "expected a list of constraints", path, parts)
         return None
     before = len(faults)
-    read = [read_constraint(part, (*path, position), faults) for position, part in enumerate(parts)]
+    tiers = operator == "TIERS"
+    read = [read_constraint(part, (*path, position), faults, tiers) for position, part in enumerate(parts)]
     costs = []
     for position, part in enumerate(parts):
         stated = part.get("cost") if isinstance(part, Mapping) else None
@@ -337,19 +362,34 @@ def _several(operator: str, parts: Any, path: Path, faults: FaultList) -> Node |
     return Several(operator, tuple(part for part in read if part is not None), tuple(costs))
 
 
-def _single(found: Mapping[str, Any], spelled: Mapping[str, str], path: Path, faults: FaultList) -> Node | None:
-    """Return a target constraint, a cardinality, or a condition on a node attribute."""
-    if "attribute" in found:
-        operator = str(found.get("op", "EQ")).upper()
-        if operator not in ("EQ", "NE", "IN", "NOT_IN"):
-            close = nearest(operator, ("EQ", "NE"))
-            faults.report(
-                "yarn-syntax", f"expected EQ or NE, got '{operator}'", (*path, spelled["op"]), operator, close
-            )
-            return None
-        values = found.get("values", ())
-        values = [values] if isinstance(values, str) else values
-        return Attribute(str(found["attribute"]), tuple(map(str, values)), operator in ("NE", "NOT_IN"))
+def _condition(found: Mapping[str, Any], spelled: Mapping[str, str], path: Path, faults: FaultList) -> Node | None:
+    """Return a condition on a node attribute."""
+    before = len(faults)
+    operator = str(found.get("op", "EQ")).upper()
+    if operator not in ("EQ", "NE", "IN", "NOT_IN"):
+        close = nearest(operator, ("EQ", "NE"))
+        faults.report("yarn-syntax", f"expected EQ or NE, got '{operator}'", (*path, spelled["op"]), operator, close)
+    names = _texts(found["attribute"], (*path, spelled["attribute"]), faults)
+    values = _texts(found.get("values", ()), (*path, spelled.get("values", "values")), faults)
+    if len(names) != 1 and len(faults) == before:
+        faults.report("yarn-syntax", "expected one attribute", (*path, spelled["attribute"]), ", ".join(names))
+    if len(faults) > before:
+        return None
+    return _attribute(names[0], values, operator in ("NE", "NOT_IN"), path, faults)
+
+
+def _texts(value: Any, path: Path, faults: FaultList) -> tuple[str, ...]:
+    """Return a text, or those of a list; whole numbers are texts as well."""
+    listed = value if isinstance(value, list | tuple) else (value,)
+    if any(isinstance(one, bool) or not isinstance(one, str | int) for one in listed):
+        faults.report("yarn-syntax", f"expected a text or a list of texts, got '{value}'", path, value)
+        return ()
+    return tuple(map(str, listed))
+
+
+def _count(found: Mapping[str, Any], spelled: Mapping[str, str], path: Path, faults: FaultList) -> Node | None:
+    """Return a target constraint, or a cardinality."""
+    before = len(faults)
     scope = str(found.get("scope", "node"))
     scope = "node" if scope.lower() == "host" else scope.lower() if scope.lower() in SCOPES else scope
     bounds: dict[str, int | None] = {"min": None, "max": None}
@@ -364,27 +404,55 @@ def _single(found: Mapping[str, Any], spelled: Mapping[str, str], path: Path, fa
                 faults.report("yarn-syntax", message, (*path, spelled[bound]), found[bound])
             bounds[bound] = int(number)
     least, most = bounds["min"], bounds["max"]
+    if len(faults) == before and least is not None and most is not None and most < least:
+        message = f"the largest number, {most}, is below the least one, {least}"
+        faults.report("yarn-syntax", message, (*path, spelled["max"]), found["max"])
     if "target" in found:
         below = (*path, spelled["target"])
-        if not isinstance(found["target"], list | tuple):
-            return _target(str(found["target"]), scope, least, most, below, faults)
-        several = [
-            _target(str(one), scope, least, most, (*below, number), faults)
-            for number, one in enumerate(found["target"])
+        stated, single = found["target"], not isinstance(found["target"], list | tuple)
+        places = [below] if single else [(*below, number) for number in range(len(stated))]
+        read = [
+            _target(str(one), scope, least, most, place, faults)
+            for one, place in zip([stated] if single else stated, places, strict=True)
         ]
-        parts = tuple(one for one in several if one is not None)
-        return Several("AND", parts) if parts and len(parts) == len(several) else None
+        parts = tuple(one for one in read if one is not None)
+        if not read:
+            faults.report("yarn-syntax", "expected targets", below, stated)
+        if (least, most) != (None, None) and read and all(isinstance(one, Attribute) for one in read):
+            message = "a number goes with allocation tags; say in another constraint which nodes are meant"
+            faults.report("yarn-syntax", message, below, stated)
+        if len(faults) > before:
+            return None
+        return parts[0] if single else Several("AND", parts)
     document = any("cardinality" in name.lower() for name in (spelled.get("min", ""), spelled.get("max", "")))
     if least is None and most is None:
         faults.report("yarn-syntax", "a constraint needs a target, or the least or largest number", path)
-        return None
     targets: list[tuple[Tag, ...]] = []
-    for position, names in enumerate(found.get("targets", ())):
-        try:
-            targets.append(_each(_tag, [names] if isinstance(names, str) else names))
-        except _Wrong as wrong:
-            wrong.report("", (*path, spelled["targets"], position), faults)
-    return Tags(scope, tuple(targets), least or 0, most, True if document else None)
+    stated = found.get("targets", ())
+    for position, names in enumerate(stated if isinstance(stated, list | tuple) else (stated,)):
+        below = (*path, spelled["targets"], position)
+        targets.append(_named(_texts(names, below, faults), "", below, faults))
+    return None if len(faults) > before else Tags(scope, tuple(targets), least or 0, most, True if document else None)
+
+
+def _named(names: Sequence[str], text: str, path: Path, faults: FaultList) -> tuple[Tag, ...]:
+    """Return the tags of a target, of which there has to be one at least."""
+    if not names:
+        faults.report("yarn-syntax", f"'{text}' names no allocation tag", path, text)
+    try:
+        return _each(_tag, names)
+    except _Wrong as wrong:
+        wrong.report(text, path, faults)
+        return ()
+
+
+def _attribute(name: str, values: Sequence[str], negated: bool, path: Path, faults: FaultList) -> Attribute:
+    """Return a condition on an attribute: ANY is any value, and no value the default partition."""
+    if not values and name == "node-partition":
+        values = ("",)
+    elif not values:
+        faults.report("yarn-syntax", f"a condition on '{name}' needs a value; ANY is any", path, name)
+    return Attribute(name, () if tuple(values) == ("ANY",) else tuple(values), negated)
 
 
 def _target(text: str, scope: str, least: int | None, most: int | None, path: Path, faults: FaultList) -> Node | None:
@@ -397,13 +465,10 @@ def _target(text: str, scope: str, least: int | None, most: int | None, path: Pa
     names = [word.strip() for word in read[3].split(",") if word.strip()]
     negated = read[2].upper() != "IN"
     if read[1].lower().startswith("node-attribute"):
-        name = read[1].partition(":")[2].strip()
-        return Attribute(name, () if names == ["ANY"] else tuple(names), negated)
-    try:
-        tags = _each(_tag, names)
-    except _Wrong as wrong:
-        wrong.report(text, path, faults)
-        return None
-    if least is not None or most is not None:
-        return Tags(scope, (tags,), least or 0, most, True)
-    return Tags(scope, (tags,), 0, 0) if negated else Tags(scope, (tags,), 1, None)
+        return _attribute(read[1].partition(":")[2].strip(), names, negated, path, faults)
+    tags = _named(names, text, path, faults)
+    if (least, most) == (None, None):
+        return Tags(scope, (tags,), 0, 0) if negated else Tags(scope, (tags,), 1, None)
+    if negated:
+        faults.report("yarn-syntax", "a number counts who has a tag: it goes with IN, not with NOT_IN", path, text)
+    return Tags(scope, (tags,), least or 0, most, True)

@@ -100,3 +100,11 @@ def test_mistakes() -> None:
         parse(problem, hard=[{"type": "ExclusiveHostConstraint", "value": "x"}])
     with pytest.raises(InputError, match=r"unknown task 'nex'.*'new'"):
         parse(problem, tasks=["nex"])
+
+
+def test_a_value_for_a_task_that_is_not_there_is_a_warning() -> None:
+    wanted = {"type": "HostAttrValueConstraint", "attribute": "group", "values": {"nwe": "red"}}
+    translation = parse(coloured(1, 0, 0).problem, tasks=["new"], hard=[wanted])
+    assert [(one.code, one.path, one.suggestion) for one in translation.warnings] == [
+        ("unknown-name", ("hard", 0, "values", "nwe"), "new")
+    ]

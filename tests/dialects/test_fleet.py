@@ -98,3 +98,14 @@ def test_mistakes() -> None:
     assert any("may not stand beside Global" in text for text in said)
     assert any("expected 'Option=value'" in text for text in said)
     assert any("did you mean 'a.service'" in text for text in said)
+
+
+def test_names_that_nobody_has_are_a_warning() -> None:
+    problem = solver_of(Fleet(units={}), MACHINES, {"a.service": None, "b.service": None}).problem
+    lines = ["MachineID=m9", "MachineMetadata=regoin=us"]
+    translation = parse(problem, units={"a.service": lines, "b.service": ["MachineOf=aa.service"]})
+    assert [(warning.message, warning.path) for warning in translation.warnings] == [
+        ("no machine has the id 'm9'", ("units", "a.service", 0)),
+        ("no host has the attribute 'regoin'; did you mean 'region'?", ("units", "a.service", 1)),
+        ("no unit has the name 'aa.service'; did you mean 'a.service'?", ("units", "b.service", 0)),
+    ]

@@ -228,6 +228,20 @@ def test_mistakes(spec: dict[str, Any], said: str) -> None:
         parse(pods_of({}, {"new": None}, {}).problem, spec=spec)
 
 
+def test_labels_that_no_node_has_are_a_warning() -> None:
+    spread = {"maxSkew": 1, "topologyKey": "zoen", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
+    spec = {
+        "nodeSelector": {"dsik": "ssd"},
+        "topologySpreadConstraints": [spread],
+        **near("podAntiAffinity", {"topologyKey": "kubernetes.io/hostname"}),
+    }
+    translation = parse(pods_of({}, {"new": None}, {}).problem, spec=spec)
+    assert [(warning.code, warning.path, warning.suggestion) for warning in translation.warnings] == [
+        ("unknown-label", ("spec", "node_selector", "dsik"), "disk"),
+        ("unknown-label", ("spec", "topology_spread_constraints", 0, "topology_key"), "zone"),
+    ]
+
+
 def test_facts_that_make_no_sense() -> None:
     solver = solver_of(
         Kubernetes.model_validate({"spec": {}}), {"n1": {"taints": ["gpu:Never"], "labels": "[1]"}}, {"p": None}

@@ -212,8 +212,49 @@ def test_mistakes_of_the_shell(text: str, said: str) -> None:
         ({"and": []}, "expected a list"),
         ({"target": "tag IN a"}, "allocation-tag IN"),
         (7, "text or mapping"),
+        ({"min": 3, "max": 1}, "the largest number, 1, is below the least one, 3"),
+        ({"nodeAttribute": "java", "op": "EQ", "values": [8], "min": 3}, "'min' does not go with 'nodeAttribute'"),
+        ({"nodeAttribute": "java", "values": None}, "a text or a list of texts"),
+        ({"nodeAttribute": "java", "values": []}, "'java' needs a value; ANY is any"),
+        ({"nodeAttribute": ["java", "os"], "values": "8"}, "expected one attribute"),
+        ({"target": 'node-attribute:java IN ""'}, "'java' needs a value; ANY is any"),
+        ({"target": "node-attribute:java IN 8", "max": 2}, "a number goes with allocation tags"),
+        ({"target": "allocation-tag NOT_IN a", "max": 2}, "it goes with IN, not with NOT_IN"),
+        ({"target": 'allocation-tag IN ""'}, "names no allocation tag"),
+        ({"target": "allocation-tag IN a", "targets": [["b"]]}, "'targets' does not go with 'target'"),
+        ({"target": "allocation-tag IN a", "op": "NE"}, "'op' does not go with 'target'"),
+        ({"target": []}, "expected targets"),
+        ({"values": [3], "min": 1}, "'values' needs a node attribute"),
+        ({"targets": 5.5, "min": 1}, "a text or a list of texts"),
+        ({"targets": [[None]], "min": 1}, "a text or a list of texts"),
+        ({"targets": [[]], "min": 1}, "names no allocation tag"),
+        ({"constraint": "IN,NODE,a", "scope": "rack"}, "'scope' does not go with 'constraint'"),
+        ({"OR": ["IN,NODE,a"], "max": 1}, "'max' does not go with 'OR'"),
+        ({"OR": [{"target": "allocation-tag IN a", "cost": 5}]}, "'cost' belongs to an alternative of DELAYED_OR"),
     ],
 )
 def test_mistakes_in_mappings(constraint: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         parse(asked("node!=x", {}).problem, map=[{"sourceTags": ["w"], "constraint": constraint}])
+
+
+@pytest.mark.parametrize(
+    ("entry", "code", "suggestion"),
+    [
+        ({"sourceTags": ["w"], "constraint": "fault_domian!=fd1"}, "unknown-attribute", "fault_domain"),
+        ({"sourceTags": ["w"], "constraint": "NOTIN,NODE,all/hbase"}, "unknown-tag", "hbase-m"),
+        ({"sourceTags": ["w"], "constraint": "IN,NODE,app-id/app2/w"}, "unknown-application", "app1"),
+        ({"sourceTags": ["ww"], "constraint": "NOTIN,NODE,w"}, "unknown-tag", "w"),
+        ({"sourceTags": ["w"], "app": "app2", "constraint": "NOTIN,NODE,w"}, "unknown-application", "app1"),
+        ({"constraint": {"max": 1, "scope": "rak", "targets": ["w"]}}, "unknown-attribute", "rack"),
+    ],
+)
+def test_names_that_nobody_has_are_a_warning(entry: dict[str, Any], code: str, suggestion: str | None) -> None:
+    problem = asked("ANY!=x", {"m": ("hbase-m", "n1")}).problem
+    translation = parse(problem, map=[entry])
+    assert [(warning.code, warning.suggestion) for warning in translation.warnings] == [(code, suggestion)]
+
+
+def test_no_value_is_the_default_partition() -> None:
+    assert goes(asked({"nodeAttribute": "node-partition", "values": []}, {}), "w0") == ["n2", "n3"]
+    assert goes(asked({"target": "node-attribute:node-partition IN ANY"}, {}), "w0") == ["n1", "n2", "n3"]
