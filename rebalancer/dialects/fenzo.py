@@ -14,7 +14,7 @@ from numbers import Real
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rebalancer.dialects import base
 from rebalancer.dialects.base import Check, Dialect, Preference, Rule, Score, State, Translation
@@ -31,6 +31,15 @@ from rebalancer.specs.selection import Objects
 from rebalancer.specs.skew import SkewSpec
 
 _HOST = "HOSTNAME"
+
+
+def _share(value: Fraction) -> Fraction:
+    if value < 0:
+        raise ValueError(f"out of range: expected 0 or more, got {float(value):g}")
+    return value
+
+
+Share: TypeAlias = Annotated[Number, AfterValidator(_share)]
 Kind: TypeAlias = Literal[
     "ExclusiveHostConstraint", "HostAttrValueConstraint", "UniqueHostAttrConstraint", "BalancedHostAttrConstraint"
 ]
@@ -85,7 +94,7 @@ def _unwrapped(value: Any) -> Any:
 class SoftConstraint(HardConstraint):
     """One of Fenzo's constraints as a wish."""
 
-    weight: Number = Field(1, description="Its share beside the other soft constraints.")
+    weight: Share = Field(1, description="Its share beside the other soft constraints.")
     as_soft: Literal[True, False] = Field(
         False, description="Score 1 or 0, as AsSoftConstraint does; only Balanced has a score of its own otherwise."
     )
@@ -96,7 +105,7 @@ class AsSoftConstraint(Part):
 
     type: Literal["AsSoftConstraint"] = Field(description="The wrapping.")
     of: HardConstraint = Field(description="The constraint in it.")
-    weight: Number = Field(1, description="Its share beside the other soft constraints.")
+    weight: Share = Field(1, description="Its share beside the other soft constraints.")
 
 
 class Fenzo(Dialect):

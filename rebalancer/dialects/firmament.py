@@ -76,6 +76,14 @@ class Construct(Part):
             raise ValueError(f"'{self.kind}' has no '{name}'")
         for name in sorted(needed - stated):
             raise ValueError(f"'{self.kind}' needs '{name}'")
+        if self.kind == "xor" and self.p is None and self.r is None:
+            raise ValueError("'xor' needs 'p' or 'r'")
+        if "scope" in stated and ((self.kind == "xor" and self.r is None) or ("same" in allowed and not self.same)):
+            raise ValueError(f"the scope of '{self.kind}' needs '{'r' if self.kind == 'xor' else 'same: true'}'")
+        if self.percent is not None and self.minimum is not None:
+            raise ValueError("'gang' takes 'percent' or 'minimum', not both")
+        if self.kind == "replaces" and self.old == self.new:
+            raise ValueError(f"'{self.old}' cannot replace itself")
         return self
 
 
@@ -87,6 +95,14 @@ class LabelSelector(Part):
     )
     key: Name = Field(description="The label.")
     values: tuple[Name, ...] = Field((), description="Of IN_SET and NOT_IN_SET.")
+
+    @model_validator(mode="after")
+    def _values_fit(self) -> LabelSelector:
+        if self.values and self.type.endswith("KEY"):
+            raise ValueError(f"{self.type} takes no values; '{', '.join(self.values)}' is one too many")
+        if not self.values and not self.type.endswith("KEY"):
+            raise ValueError(f"{self.type} needs values")
+        return self
 
 
 class Selectors(Part):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 #: POSIX classes of Java (ASCII only), as the inside of a character class.
 _CLASSES = {
@@ -30,7 +31,9 @@ def compile_java(pattern: str) -> re.Pattern[str]:
         It is no pattern, or one that Python cannot express.
     """
     try:
-        return re.compile(_translated(pattern), re.ASCII)
+        with warnings.catch_warnings():  # of signs that may mean sets in a later Python: '[+--]' is a range
+            warnings.simplefilter("ignore", FutureWarning)
+            return re.compile(_translated(pattern), re.ASCII)
     except re.error as error:
         raise ValueError(f"not a regular expression: {error}") from None
 
@@ -59,6 +62,8 @@ def _translated(pattern: str) -> str:
             piece = _DOT
         elif pattern.startswith("(?<", position) and rest[2:3] not in ("=", "!"):
             piece, step = "(?P<", 3
+        elif pattern.startswith(("(?P", "(?#", "(?("), position):
+            raise ValueError(f"'{pattern[position : position + 3]}' means something in Python only")
         elif pattern.startswith("(?", position) and re.match(r"\?[a-zA-Z-]+[:)]", rest):
             raise ValueError("flags inside a pattern, such as '(?i)', are not supported")
         else:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -57,7 +57,7 @@ class Marathon(Dialect):
     app: Name | None = Field(None, description="The app: its instances are the objects whose attribute 'app' it is.")
     objects: Objects | None = Field(None, description="The instances, where no attribute or partition tells the app.")
     constraints: tuple[tuple[Name, ...], ...] = Field(description="[field, operator] or [field, operator, value].")
-    instances: Whole | None = Field(
+    instances: Annotated[Whole, Field(ge=0)] | None = Field(
         None, description="How many instances the app should have (for the quota of GROUP_BY); left out: those there."
     )
     version: Name | None = Field(

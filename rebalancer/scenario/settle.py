@@ -297,7 +297,10 @@ class _Repair:
     def _take_out(self, loc: Path) -> bool:
         """Take the value at a place out; when that did not help before, what it is part of."""
         while loc:
-            parent, step = _at(self.data, loc[:-1]), loc[-1]
+            try:
+                parent, step = _at(self.data, loc[:-1]), loc[-1]
+            except (KeyError, IndexError, TypeError):
+                return True  # it went with what it is part of
             times = self._touch(loc)
             fillings = self._fillings(loc, parent.get(step) if isinstance(parent, dict) else None)
             if times > len(fillings):

@@ -98,6 +98,8 @@ def test_mistakes() -> None:
         parse(problem, hard=[{"type": "BalancedHostAttrConstraint", "attribute": "group"}])
     with pytest.raises(InputError, match="has no 'value'"):
         parse(problem, hard=[{"type": "ExclusiveHostConstraint", "value": "x"}])
+    with pytest.raises(InputError, match="expected 0 or more, got -1"):
+        parse(problem, soft=[{"type": "UniqueHostAttrConstraint", "weight": -1}])
     with pytest.raises(InputError, match=r"unknown task 'nex'.*'new'"):
         parse(problem, tasks=["nex"])
 

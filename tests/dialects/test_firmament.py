@@ -132,6 +132,17 @@ def test_mistakes() -> None:
         ({"construct": "pin"}, "'pin' needs 'machines'"),
         ({"construct": "xor", "percent": 3}, "'xor' has no 'percent'"),
         ({"construct": "pin", "machines": ["M7"]}, "unknown host 'M7'"),
+        ({"construct": "xor"}, "'xor' needs 'p' or 'r'"),
+        ({"construct": "xor", "p": 1, "scope": "host"}, "the scope of 'xor' needs 'r'"),
+        ({"construct": "gang", "scope": "host"}, "the scope of 'gang' needs 'same: true'"),
+        ({"construct": "gang", "percent": 50, "minimum": 3}, "'percent' or 'minimum', not both"),
+        ({"construct": "replaces", "old": "T0", "new": "T0"}, "'T0' cannot replace itself"),
     ):
         with pytest.raises(InputError, match=said):
             parse(problem, flow=[construct])
+    for selector, said in (
+        ({"key": "gpu"}, "IN_SET needs values"),
+        ({"key": "gpu", "type": "EXISTS_KEY", "values": ["a"]}, "EXISTS_KEY takes no values; 'a' is one too many"),
+    ):
+        with pytest.raises(InputError, match=said):
+            parse(problem, label_selectors=[{"selectors": [selector]}])

@@ -223,3 +223,24 @@ constraints:
         (12, 11, "Conflicts"),
         (16, 9, "NOTIN"),
     ]
+
+
+def test_several_entries_of_a_list_that_fit_no_form_are_each_said(tmp_path: Path) -> None:
+    """Each is wrong as a whole, so that the list itself is taken out before its first entry is."""
+    text = """\
+assignment: {h: []}
+constraints:
+  - kubernetes:
+      spec:
+        affinity:
+          nodeAffinity:
+            requiredDuringSchedulingIgnoredDuringExecution:
+              nodeSelectorTerms:
+                - matchExpressions:
+                    - {key: rack, operator: In}
+                    - {key: rack, operator: Gt, values: [x]}
+                    - {key: rack, operator: Exists, values: [x]}
+"""
+    with pytest.raises(InputError) as caught:
+        Rebalancer.from_yaml(written(tmp_path, text))
+    assert [fault.line for fault in caught.value.faults] == [10, 11, 12]

@@ -164,15 +164,16 @@ def test_values_print_as_in_mesos(value: Any, text: str | None) -> None:
         ("\\d", "٣", False),
         ("a|b", "ab", False),
         ("[^0-9]+", "abc", True),
+        ("[+--]", ",", True),
     ],
 )
 def test_patterns_are_java_s(pattern: str, value: str, matches: bool) -> None:
     assert (compile_java(pattern).fullmatch(value) is not None) is matches
 
 
-@pytest.mark.parametrize("pattern", ["(", "[a-z&&[^b]]", "(?i)a", "\\p{Greek}", "[[a]b]", "*"])
+@pytest.mark.parametrize("pattern", ["(", "[a-z&&[^b]]", "(?i)a", "\\p{Greek}", "[[a]b]", "*", "(?P<n>a)", "(?#a)b"])
 def test_what_cannot_be_translated_is_refused(pattern: str) -> None:
-    with pytest.raises(ValueError, match=r"support|regular"):
+    with pytest.raises(ValueError, match=r"support|regular|Python only"):
         compile_java(pattern)
 
 
@@ -205,6 +206,11 @@ def test_a_misspelt_attribute_is_a_warning() -> None:
     assert [(warning.code, warning.suggestion) for warning in translation.warnings] == [
         ("unknown-attribute", "rack_id")
     ]
+
+
+def test_there_are_no_fewer_instances_than_none() -> None:
+    with pytest.raises(InputError, match="greater than or equal to 0"):
+        parse(three([]).problem, app="/app", constraints=[], instances=-1)
 
 
 def test_a_quota_needs_a_number() -> None:
