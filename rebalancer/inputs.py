@@ -79,8 +79,7 @@ def read_placements(assignment: AssignmentLike, object_name: str, container_name
         containers, listed = _optional_names(values, container_name, ("assignment",))
         return Placements(objects, containers, listed, lambda row: ("assignment", row))
     if not isinstance(assignment, Mapping):
-        message = f"expected a mapping, Series or DataFrame, got {type(assignment).__name__}"
-        raise InputError([Fault("wrong-type", message, ("assignment",), assignment)])
+        raise _no_table(assignment, ("assignment",))
     by_object = [value is None or isinstance(value, str) or _is_missing(value) for value in assignment.values()]
     if by_object and all(by_object):
         return _by_object(assignment, object_name, container_name)
@@ -194,12 +193,11 @@ def read_values(values: ValuesLike, what: str, path: Path) -> Mapping[str, Any] 
     table: Any = values
     if not is_table(table):
         if not isinstance(values, Mapping):
-            message = f"expected a mapping, Series or DataFrame by {what}, got {type(values).__name__}"
-            raise InputError([Fault("wrong-type", message, path, values)])
+            raise _no_table(values, path, f" by {what}")
         _check_text(list(values), what, path)
         return values
     if getattr(table, "ndim", 1) == 2:
-        keys = table[what] if what in table.columns else table.index
+        keys = _column(table, what, path) if what in table.columns else table.index
         amounts = table.drop(columns=[what]) if what in table.columns else table
         names = names_of(keys, what, path)
         _check_unique(keys, names, what, path)
@@ -214,6 +212,59 @@ def read_values(values: ValuesLike, what: str, path: Path) -> Mapping[str, Any] 
     if table.dtype == object and table.map(lambda value: isinstance(value, list | tuple | np.ndarray)).any():
         return dict(zip(names, table.tolist(), strict=True))
     return Column(names, _numbers(table))
+
+
+def read_items(values: Any, what: str, path: Path) -> dict[str, Mapping[str, Any]]:
+    """Return what each name has in each item: item -> name -> value; of a DataFrame the columns are the items."""
+    if not is_table(values) and not isinstance(values, Mapping):
+        raise _no_table(values, path)
+    return {item: as_mapping(read_values(own, what, (*path, item))) for item, own in values.items()}
+
+
+def read_facts(values: ValuesLike, name: str, what: str, path: Path) -> dict[str, Any]:
+    """Return facts by name, whatever they are, without those that are missing (None, NA, NaN).
+
+    Parameters
+    ----------
+    values : mapping, Series or DataFrame
+        A DataFrame has the names as its index or in a column named ``what``, and the facts in one named ``name``.
+    """
+    if is_table(values):
+        keys, column = _split(values, what, name, path)
+        names = names_of(keys, what, path)
+        _check_unique(keys, names, what, path)
+        stated = dict(zip(names, column.astype(object).tolist(), strict=True))
+    elif isinstance(values, Mapping):
+        _check_text(list(values), what, path)
+        stated = dict(values)
+    else:
+        raise _no_table(values, path, f" by {what}")
+    return {key: value for key, value in stated.items() if value is not None and not _is_missing(value)}
+
+
+def read_names(names: Any, what: str, path: Path) -> list[str]:
+    """Return names: a text is one, anything that has several is a list of them."""
+    if isinstance(names, Mapping) or not isinstance(names, Iterable):
+        message = f"expected a list of names of a {what}, got {names!r}"
+        raise InputError([Fault("wrong-type", message, path, names)])
+    listed = [names] if isinstance(names, str) else list(names)
+    _check_text(listed, what, path)
+    return listed
+
+
+def check_name(name: Any, what: str, path: Path) -> None:
+    """Raise InputError unless a name is a text, and not an empty one."""
+    _check_text([name], what, path)
+    if not name:
+        raise InputError([Fault("empty-name", f"{what}: the name is empty", path, name)])
+
+
+def _no_table(value: Any, path: Path, by: str = "") -> InputError:
+    hint = "; .to_pandas() makes it one" if hasattr(value, "to_pandas") else ""
+    seen = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}" if hint else type(value).__name__
+    return InputError(
+        [Fault("wrong-type", f"expected a mapping, Series or DataFrame{by}, got {seen}{hint}", path, value)]
+    )
 
 
 def as_mapping(values: Mapping[str, Any] | Column) -> Mapping[str, Any]:
@@ -235,8 +286,7 @@ def read_groups(groups: GroupsLike, name: str, what: str, path: Path) -> Mapping
         keys, values = _split(groups, what, name, path)
         return Column(names_of(keys, what, path), _optional_names(values, name, path)[0])
     if not isinstance(groups, Mapping):
-        message = f"expected a mapping, Series or DataFrame, got {type(groups).__name__}"
-        raise InputError([Fault("wrong-type", message, path, groups)])
+        raise _no_table(groups, path)
     _check_text(list(groups), name, path)
     listed: dict[str, list[str]] = {}
     for group, members in groups.items():
@@ -267,6 +317,9 @@ def _optional_names(values: Any, what: str, path: Path) -> tuple[list[str | None
     """Return names with None for NA, and the distinct ones: all categories where there are, else as they appear."""
     import pandas as pd
 
+    if isinstance(values, pd.MultiIndex):
+        message = f"{what}: expected one name per row, got several ({', '.join(map(str, values.names))})"
+        raise InputError([Fault("wrong-type", message, path)])
     categorical = isinstance(values.dtype, pd.CategoricalDtype)
     sample = values.dtype.categories if categorical else values
     kind = pd.api.types.infer_dtype(sample, skipna=True)
@@ -290,14 +343,21 @@ def _split(table: Any, key: str, value: str, path: Path) -> tuple[Any, Any]:
     """Return the keys and the values of a Series or of a DataFrame of two columns (or one, and the keys as index)."""
     if getattr(table, "ndim", 1) == 1:
         return table.index, table
-    keys = table[key] if key in table.columns else table.index
+    keys = _column(table, key, path) if key in table.columns else table.index
     if value in table.columns:
-        return keys, table[value]
+        return keys, _column(table, value, path)
     rest = [column for column in table.columns if column != key]
     if len(rest) == 1 and key not in table.columns:
         return keys, table[rest[0]]
     found = ", ".join(f"'{column}'" for column in table.columns)
     raise InputError([Fault("missing-column", f"the table has no column '{value}'; it has {found}", path, None)])
+
+
+def _column(table: Any, name: str, path: Path) -> Any:
+    found = table[name]
+    if getattr(found, "ndim", 1) > 1:
+        raise InputError([Fault("duplicate-column", f"the table has several columns '{name}'", path, name)])
+    return found
 
 
 def _numbers(values: Any) -> Any:

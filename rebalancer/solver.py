@@ -67,6 +67,8 @@ class Rebalancer:
     """
 
     def __init__(self, object_name: str = "object", container_name: str = "container") -> None:
+        inputs.check_name(object_name, "object_name", ("object",))
+        inputs.check_name(container_name, "container_name", ("container",))
         self._object_name = object_name
         self._container_name = container_name
         self._placements: _Part | None = None
@@ -131,8 +133,8 @@ class Rebalancer:
             The assignment has none of these forms, or a name is no text.
         """
         read = inputs.read_placements(assignment, self._object_name, self._container_name)
-        loose = [unassigned] if isinstance(unassigned, str) else list(unassigned)
-        others = [containers] if isinstance(containers, str) else list(containers)
+        loose = inputs.read_names(unassigned, self._object_name, ("unassigned",))
+        others = inputs.read_names(containers, self._container_name, ("containers",))
 
         def state(builder: ProblemBuilder) -> None:
             builder.add_containers(list(dict.fromkeys([*read.listed, *others])))
@@ -155,7 +157,7 @@ class Rebalancer:
             Of the objects that are not there.
         """
         given = inputs.read_values(values, self._object_name, ("dimensions", name))
-        self._add(lambda builder: builder.add_object_dimension(name, given, default))
+        self._add("dimension", name, lambda builder: builder.add_object_dimension(name, given, default))
 
     def add_container_dimension(self, name: str, values: ValuesLike, default: Any = 1) -> None:
         """State what containers offer: container -> number."""
@@ -164,38 +166,39 @@ class Rebalancer:
     def add_scope_dimension(self, name: str, scope: str, values: ValuesLike, default: Any = 1) -> None:
         """State what the items of a scope offer: item -> number."""
         given = inputs.read_values(values, scope, ("dimensions", name, scope))
-        self._add(lambda builder: builder.add_scope_dimension(name, scope, given, default))
+        self._add("dimension", name, lambda builder: builder.add_scope_dimension(name, scope, given, default))
 
     def add_dynamic_object_dimension(
         self, name: str, scope: str, values: Mapping[str, Mapping[str, Any]], default: Any = 0
     ) -> None:
         """State what an object uses depending on the scope item that it is in: item -> object -> number."""
-        given = {
-            item: inputs.read_values(inner, self._object_name, ("dimensions", name, item))
-            for item, inner in values.items()
-        }
-        plain = {item: inputs.as_mapping(inner) for item, inner in given.items()}
-        self._add(lambda builder: builder.add_dynamic_object_dimension(name, scope, plain, default))
+        given = inputs.read_items(values, self._object_name, ("dimensions", name))
+        self._add("dimension", name, lambda builder: builder.add_dynamic_object_dimension(name, scope, given, default))
 
     def add_scope(self, name: str, items: GroupsLike) -> None:
         """State a grouping of containers: item -> containers, or a table container -> item."""
         given = inputs.read_groups(items, name, self._container_name, ("scopes", name))
-        self._add(lambda builder: builder.add_scope(name, given))
+        self._add("scope", name, lambda builder: builder.add_scope(name, given))
 
     def add_partition(self, name: str, groups: GroupsLike) -> None:
         """State a grouping of objects: group -> objects, or a table object -> group. Groups may overlap."""
         given = inputs.read_groups(groups, name, self._object_name, ("partitions", name))
-        self._add(lambda builder: builder.add_partition(name, given))
+        self._add("partition", name, lambda builder: builder.add_partition(name, given))
 
-    def add_object_attribute(self, name: str, values: Mapping[str, Any]) -> None:
+    def add_object_attribute(self, name: str, values: ValuesLike) -> None:
         """State a fact about objects: object -> value. One text or number each makes it a partition as well."""
-        self._add(lambda builder: builder.add_attribute("object", name, values))
+        self._add_attribute("object", self._object_name, name, values)
 
-    def add_container_attribute(self, name: str, values: Mapping[str, Any]) -> None:
+    def add_container_attribute(self, name: str, values: ValuesLike) -> None:
         """State a fact about containers: container -> value. One text or number each makes it a scope as well."""
-        self._add(lambda builder: builder.add_attribute("container", name, values))
+        self._add_attribute("container", self._container_name, name, values)
 
-    def _add(self, part: _Part) -> None:
+    def _add_attribute(self, kind: str, what: str, name: str, values: ValuesLike) -> None:
+        given = inputs.read_facts(values, name, what, ("attributes", kind, name))
+        self._add("attribute", name, lambda builder: builder.add_attribute(kind, name, given))
+
+    def _add(self, what: str, name: str, part: _Part) -> None:
+        inputs.check_name(name, what, (f"{what}s",))
         self._change()
         self._parts.append(part)
 

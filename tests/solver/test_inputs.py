@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rebalancer import InputError
+from rebalancer import InputError, Rebalancer
 from rebalancer.inputs import indices, read_groups, read_placements, read_values
 from rebalancer.problem import Column, Problem, ProblemBuilder
 from rebalancer.problem.errors import MOST_REPORTED
@@ -163,3 +163,74 @@ def test_groups() -> None:
     assert read_groups({"a": iter(["t0"])}, "job", "task", ()) == {"a": ["t0"]}
     with pytest.raises(InputError, match="as a list, got 't0'"):
         read_groups({"a": "t0"}, "job", "task", ())
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"t0": "web", "t1": None, "t2": float("nan"), "t3": 7},
+        pd.Series({"t0": "web", "t3": 7}),
+        pd.Series({"t0": "web", "t2": pd.NA, "t3": 7}, dtype="object"),
+        pd.DataFrame({"task": ["t0", "t1", "t3"], "app": ["web", None, 7]}),
+        pd.DataFrame({"app": ["web", 7]}, index=["t0", "t3"]),
+    ],
+)
+def test_facts_are_read_from_tables_too(facts: Any) -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0", "t1", "t2"], "h1": ["t3"]})
+    solver.add_object_attribute("app", facts)
+    assert solver.problem.attributes["object", "app"] == {"t0": "web", "t3": 7}
+    assert list(solver.problem.partitions["app"].groups) == ["web", "7"]
+
+
+def test_a_fact_of_a_table_is_not_taken_for_a_name() -> None:
+    """A Series yields its values, not its index: with a rule that asks for hosts by host nobody would have noticed."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0"], "h1": []})
+    solver.add_container_attribute("twin", pd.Series({"h0": "h1"}))
+    assert solver.problem.attributes["container", "twin"] == {"h0": "h1"}
+
+
+def states(solver: Rebalancer) -> dict[str, Any]:
+    """Return everything that may be stated about a world, by what it is."""
+    return {
+        "assignment": solver.set_assignment,
+        "unassigned": lambda value: solver.set_assignment({"h0": ["t0"]}, unassigned=value),
+        "containers": lambda value: solver.set_assignment({"h0": ["t0"]}, containers=value),
+        "object dimension": lambda value: solver.add_object_dimension("m", value),
+        "container dimension": lambda value: solver.add_container_dimension("m", value),
+        "dynamic dimension": lambda value: solver.add_dynamic_object_dimension("m", "host", value),
+        "scope": lambda value: solver.add_scope("rack", value),
+        "partition": lambda value: solver.add_partition("job", value),
+        "object attribute": lambda value: solver.add_object_attribute("app", value),
+        "container attribute": lambda value: solver.add_container_attribute("zone", value),
+    }
+
+
+@pytest.mark.parametrize("wrong", [None, 5, [5], {5: 5}, pd.Series([5], pd.MultiIndex.from_tuples([("t0", "h0")]))])
+@pytest.mark.parametrize("what", list(states(Rebalancer())))
+def test_what_is_no_table_of_names_is_an_error(what: str, wrong: Any) -> None:
+    with pytest.raises(InputError, match="expected"):
+        states(Rebalancer("task", "host"))[what](wrong)
+
+
+def test_two_columns_of_one_name_are_an_error() -> None:
+    table = pd.DataFrame([["t0", "h0", "h1"]], columns=["task", "host", "host"])
+    with pytest.raises(InputError, match="several columns 'host'"):
+        read_placements(table, "task", "host")
+
+
+def test_other_tables_are_told_how_to_become_one() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    with pytest.raises(InputError, match=r"got pyarrow\.Table; \.to_pandas\(\) makes it one"):
+        read_values(pyarrow.table({"task": ["t0"], "m": [1]}), "task", ())
+
+
+def test_names_of_what_is_stated_are_texts() -> None:
+    for name, said in ((5, "as text, got 5"), (None, "as text, got None"), ("", "is empty")):
+        with pytest.raises(InputError, match=said):
+            Rebalancer(name, "host")  # type: ignore[arg-type]
+        solver = Rebalancer("task", "host")
+        for state in (solver.add_scope, solver.add_partition, solver.add_object_dimension, solver.add_object_attribute):
+            with pytest.raises(InputError, match=said):
+                state(name, {})  # type: ignore[arg-type]
