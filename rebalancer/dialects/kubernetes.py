@@ -22,6 +22,7 @@ from rebalancer.dialects.facts import Facts
 from rebalancer.dialects.kubernetes_facts import Cluster, cluster
 from rebalancer.dialects.kubernetes_syntax import (
     Affinity,
+    NodeSelectorTerm,
     PodAffinity,
     PodAffinityTerm,
     PreferredPods,
@@ -276,7 +277,7 @@ class _Reader:
         wishes = [
             (one.weight, self.known.matching(one.preference))
             for one in self._node_affinity(_PREFERRED) or ()
-            if one.weight
+            if one.weight and one.preference != NodeSelectorTerm()  # an empty one adds nothing anywhere
         ]
         if wishes:
             yield self._liked("preferred nodes", (*path, "affinity", "node_affinity", _PREFERRED), wishes)

@@ -75,6 +75,13 @@ def test_preferred_nodes_add_their_weights() -> None:
     assert where(solver) == {"new": "n1"}
 
 
+def test_an_empty_preference_is_no_wish() -> None:
+    """It adds 0 to the score of every node; a wish that no node can meet would make being placed dearer."""
+    empty = {"weight": 7, "preference": {}}
+    spec = {"affinity": {"nodeAffinity": {PREFERRED: [empty]}}, "tolerations": [{"operator": "Exists"}]}
+    assert pods_of(spec, {"new": "n1"}, {}).evaluate().goals.empty
+
+
 def test_namespaces() -> None:
     labels = {"other": {"app": "db"}, "new": {"app": "web"}}
     facts = {"namespace": {"other": "prod", "new": "test"}}
