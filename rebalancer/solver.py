@@ -45,7 +45,8 @@ _Part: TypeAlias = Callable[[ProblemBuilder], None]
 class Rebalancer:
     """Objects, containers, and what a good placement is.
 
-    Calls may come in any order; what is wrong with the whole is reported, all at once, when it is used. Every number
+    Calls may come in any order. What has not the form that a method asks for raises `InputError` there; what is wrong
+    with the whole, such as unknown names, is reported by another one, all at once, when it is used. Every number
     may be an int, a float, a Decimal or a Fraction. Wherever a mapping is expected a pandas Series or DataFrame does as
     well; those are read without a Python loop over their rows.
 

@@ -258,6 +258,12 @@ class _Reader:
     def _target(self, node: Tags, tags: tuple[Tag, ...], app: str, inclusive: bool) -> _Meaning:
         """Return what one target means: its tags are counted one by one."""
         counted = [self._allocations(tag, app) for tag in tags]
+        for tag, own in zip(tags, counted, strict=True):
+            if node.least and tag.space == "self" and not len(own) and tag.name in self.known["tag"]:
+                what = self.facts.problem.object_name
+                hint = f"all/{tag.name}"
+                message = f"no {what} of '{app}' has the tag '{tag.name}'; {hint} is that of any application"
+                self.facts.warn("unknown-tag", message, self.path, tag.name, hint)
         if self.statement.several_tags == "each" or len(tags) < 2:
             return _all([self._count(node.scope, own, node.least, node.most, inclusive) for own in counted])
         bounds = []
@@ -274,7 +280,12 @@ class _Reader:
 
     def _allocations(self, tag: Tag, app: str) -> IntArray:
         """Return the allocations that a tag means, seen from an application."""
-        self._note("tag", tag.name)
+        if tag.name in self.known["application"] and tag.name not in self.known["tag"]:
+            what, hint = self.facts.problem.object_name, f"app-id/{tag.name}/TAG"
+            message = f"no {what} has the tag '{tag.name}'; of the application '{tag.name}' it is {hint}"
+            self.facts.warn("unknown-tag", message, self.path, tag.name, hint)
+        else:
+            self._note("tag", tag.name)
         if tag.owner:
             self._note("application" if tag.space == "app-id" else "application tag", tag.owner)
 

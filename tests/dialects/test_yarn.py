@@ -255,6 +255,22 @@ def test_names_that_nobody_has_are_a_warning(entry: dict[str, Any], code: str, s
     assert [(warning.code, warning.suggestion) for warning in translation.warnings] == [(code, suggestion)]
 
 
+def test_tags_of_other_applications_are_pointed_to() -> None:
+    """Plain tags are those of the own application; the document's example names another one as if it were a tag."""
+    statement = Yarn.model_validate({})
+    objects, tags = {"h": "n1", "s": None}, {"h": ["hbase-rs"], "s": ["storm"]}
+    solver = solver_of(statement, NODES, objects, {"tags": tags, "app": {"h": "app23", "s": "app45"}})
+    for constraint, said in (
+        ("IN,NODE,hbase-rs", "no task of 'app45' has the tag 'hbase-rs'; all/hbase-rs is that of any application"),
+        ("IN,NODE,all/app23", "no task has the tag 'app23'; of the application 'app23' it is app-id/app23/TAG"),
+    ):
+        translation = parse(solver.problem, map=[{"sourceTags": ["storm"], "constraint": constraint}])
+        assert [warning.message for warning in translation.warnings] == [said]
+    for constraint in ("NOTIN,NODE,hbase-rs", "IN,NODE,app-id/app23/hbase-rs", "IN,NODE,all/hbase-rs"):
+        translation = parse(solver.problem, map=[{"sourceTags": ["storm"], "constraint": constraint}])
+        assert translation.warnings == ()
+
+
 def test_no_value_is_the_default_partition() -> None:
     assert goes(asked({"nodeAttribute": "node-partition", "values": []}, {}), "w0") == ["n2", "n3"]
     assert goes(asked({"target": "node-attribute:node-partition IN ANY"}, {}), "w0") == ["n1", "n2", "n3"]
