@@ -102,10 +102,13 @@ def command(
 
 
 def _show(plan: Plan, output: str, written: list[str]) -> None:
+    from rebalancer.report.numbers import count
+
     how = "as few as there can be" if plan.exact else f"at least {plan.lower_bound}"
-    click.echo(f"{plan.status}: {len(plan.steps)} steps in {plan.waves} waves ({how}), verified, with the way back")
+    size = f"{count(len(plan.steps), 'step')} in {count(plan.waves, 'wave')}"
+    click.echo(f"{plan.status}: {size} ({how}), verified, with the way back")
     if plan.staged:
-        click.echo(f"{len(plan.staged)} steps only make room")
+        click.echo(f"{count(len(plan.staged), 'step')} only to make room")
     if plan.expires is not None:
         click.echo(f"expires at {plan.expires.isoformat(timespec='seconds')}")
     for one in plan.blocked[:20]:

@@ -70,6 +70,13 @@ def test_the_files_of_a_plan(planned: tuple[Path, dict[str, Any]]) -> None:
     assert "| 2 | s2 | b | h1 | h0 | s1 |" in (folder / "out" / "plan.md").read_text(encoding="utf-8")
 
 
+def test_one_step_is_one_step(tmp_path: Path) -> None:
+    text = "assignment: {h0: [a], h1: []}\ngoals:\n  - to_free: {containers: [h0]}\n"
+    (tmp_path / "scenario.yaml").write_text(text, encoding="utf-8")
+    code, out, _ = run("plan", str(tmp_path / "scenario.yaml"), "-o", str(tmp_path / "out"))
+    assert (code, out.splitlines()[0].partition(" (")[0]) == (0, "COMPLETE: 1 step in 1 wave")
+
+
 def test_the_published_schema_is_up_to_date() -> None:
     published = (ROOT / "docs" / "plan.schema.json").read_text(encoding="utf-8")
     assert json.loads(published) == json_schema()
