@@ -158,6 +158,7 @@ class ProblemBuilder:
                 ("container",),
                 self.container_name,
             )
+        self._report_empty_names()
         containers = self._container_names()
         objects, origin = self._placed_objects(containers)
         attributes = self._typed_attributes(objects, containers)
@@ -177,6 +178,16 @@ class ProblemBuilder:
             scope_dimensions,
             attributes,
         )
+
+    def _report_empty_names(self) -> None:
+        """Report names that nothing can refer to: as a dimension, an empty one means the number of objects."""
+        named = [("dimension", part.name, part.path) for part in self._amounts]
+        named += [("dimension", part.name, part.path) for part in self._dynamic]
+        named += [("scope", part.name, part.path) for part in self._scopes]
+        named += [("partition", part.name, part.path) for part in self._partitions]
+        for what, name, path in named:
+            if not name:
+                self.faults.report("empty-name", f"a {what} has an empty name", path, name)
 
     def _container_names(self) -> Names:
         seen: dict[str, Path] = {}
