@@ -8,8 +8,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from rebalancer.cli.process import HANG_UP, ending_signals
+
+if TYPE_CHECKING:
+    from rebalancer.engines.base import Progress
 
 _NOTICE = b"stopping with the best answer so far; interrupt again to give up\n"
 
@@ -50,3 +54,14 @@ def kept_answers(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def noting(answered: threading.Event, show: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    """Return what shows progress and sets ``answered`` once there is an answer to keep."""
+
+    def progress(news: Progress) -> None:
+        if news.objective is not None:
+            answered.set()
+        show(news)
+
+    return progress

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import click
 from rebalancer.cli import exits, faults
 from rebalancer.cli.assignment_file import AssignmentFile
 from rebalancer.cli.exits import Exit
+from rebalancer.cli.interrupts import kept_answers, noting
 from rebalancer.cli.options import Duration, FilePath, common, scenario_argument
 from rebalancer.cli.output import OutputFolder
 from rebalancer.cli.process import began
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     metavar="TEMPLATE",
     help="Also write plan.sh, one command per step, such as 'mv-task {object} {source} {destination}'.",
 )
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @common
 def command(
     scenario: str,
@@ -53,34 +56,44 @@ def command(
     time_limit: float | None,
     expires: float | None,
     template: str | None,
+    quiet: bool,
     as_json: bool,
 ) -> int:
     """Order the moves of SCENARIO's solution into waves, prove them safe by replay, and write the plan.
 
-    Nothing is carried out. Exit code 3 if some move is blocked or some constraint stays broken.
+    Nothing is carried out. Exit code 3 if some move is blocked or some constraint stays broken. Ctrl-C ends the
+    search with the best assignment so far, and otherwise gives up.
     """
-    start_of_command = began()
-
-    from rebalancer.plan import plan_moves
-    from rebalancer.plan.formats import check_template, digests, plan_files
-    from rebalancer.scenario.plan_section import with_fields
-    from rebalancer.solver import Rebalancer
-
-    read = read_scenario(scenario)
-    if template is not None:
-        check_template(template)
+    stop, answered, start_of_command = threading.Event(), threading.Event(), began()
     with ExitStack() as stack:
+        stack.enter_context(kept_answers(stop, answered=answered))
+
+        from rebalancer.plan import plan_moves
+        from rebalancer.plan.formats import check_template, digests, plan_files
+        from rebalancer.report.numbers import count
+        from rebalancer.report.progress import reporter
+        from rebalancer.scenario.plan_section import with_fields
+        from rebalancer.solution import number_of_moves
+        from rebalancer.solver import Rebalancer
+
+        read = read_scenario(scenario)
+        if template is not None:
+            check_template(template)
         table = None
         if result is not None:
             table = AssignmentFile(str(Path(result) / "assignment.csv"), read.problem)
         folder = stack.enter_context(OutputFolder(output))
         solver = Rebalancer.from_scenario(read)
+        show = stack.enter_context(reporter(quiet))
         with nullcontext() if table is None else table.located():
             solution = (
-                solver.solve(time_limit=time_limit, began=start_of_command)
+                solver.solve(
+                    time_limit=time_limit, began=start_of_command, on_progress=noting(answered, show), stop=stop
+                )
                 if table is None
                 else solver.evaluate(table.frame)
             )
+        answered.clear()  # half a plan is none
         code = Exit.BROKEN if solution.broken else Exit.DONE
         if table is None:
             code = exits.of_solution(solution)  # type: ignore[arg-type]
@@ -90,6 +103,7 @@ def command(
                     faults.print_json(solution.to_json())
                 return code
         options = read.plan if expires is None else with_fields(read.plan, {"expires": expires})
+        show.stage(f"ordering {count(number_of_moves(solution), 'move')}, and the way back")
         plan = plan_moves(solution, options)
         inputs = {**digests(read.files), **read.queries}
         files = plan_files(plan, inputs, template)

@@ -6,20 +6,16 @@ import sys
 import threading
 from contextlib import ExitStack, nullcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import click
 
 from rebalancer.cli import exits, faults
 from rebalancer.cli.assignment_file import AssignmentFile
-from rebalancer.cli.interrupts import kept_answers
+from rebalancer.cli.interrupts import kept_answers, noting
 from rebalancer.cli.options import Duration, EngineName, FilePath, Share, Targets, common, scenario_argument
 from rebalancer.cli.output import OutputFolder, write_solution
 from rebalancer.cli.process import began
 from rebalancer.cli.scenario_file import read_scenario
-
-if TYPE_CHECKING:
-    from rebalancer.engines.base import Progress
 
 
 @click.command(name="solve")
@@ -99,12 +95,6 @@ def command(
         table = None if start is None else AssignmentFile(start, read.problem)
         folder = None if output is None else stack.enter_context(OutputFolder(output))
         with nullcontext() if table is None else table.located(), reporter(quiet) as show:
-
-            def progress(news: Progress) -> None:
-                if news.objective is not None:
-                    answered.set()
-                show(news)
-
             solution = Rebalancer.from_scenario(read).solve(
                 engine=engine,
                 time_limit=time_limit,
@@ -117,7 +107,7 @@ def command(
                 target=target,
                 patience=patience,
                 start=None if table is None else table.frame,
-                on_progress=progress,
+                on_progress=noting(answered, show),
                 stop=stop,
                 began=start_of_command,
             )

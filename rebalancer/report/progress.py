@@ -1,4 +1,4 @@
-"""What a search looks like while it runs: one live line on a terminal, a line per improvement elsewhere, on stderr."""
+"""What runs long looks like while it runs: one live line on a terminal, lines elsewhere, on stderr."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ class Reporter(Protocol):
     def __call__(self, progress: Progress) -> None:
         """Show one improvement."""
 
+    def stage(self, what: str) -> None:
+        """Show what is done now that the search is over."""
+
 
 def reporter(quiet: bool, stream: TextIO | None = None) -> Reporter:
     """Return the reporter that suits the stream (stderr, which may be closed)."""
@@ -52,6 +55,9 @@ class Silent:
         return None
 
     def __call__(self, progress: Progress) -> None:
+        """Show nothing."""
+
+    def stage(self, what: str) -> None:
         """Show nothing."""
 
 
@@ -77,6 +83,11 @@ class Lines(Silent):
             self.stream.write(f"{seconds(progress.seconds):>8}  {describe(self._best, '  ')}\n")
             self.stream.flush()
 
+    def stage(self, what: str) -> None:
+        """Write a line that says what is done now."""
+        self.stream.write(f"{what}\n")
+        self.stream.flush()
+
 
 class LiveLine(Silent):
     """One line that is overwritten, with the time running."""
@@ -85,6 +96,7 @@ class LiveLine(Silent):
         self.stream = stream
         self._began = time.monotonic()
         self._latest: Progress | None = None
+        self._stage = "reading and compiling"
         self._lock = threading.Lock()
         self._live: Live | None = None
 
@@ -118,11 +130,16 @@ class LiveLine(Silent):
         with self._lock:
             self._latest = best_of(self._latest, progress)
 
+    def stage(self, what: str) -> None:
+        """Have the next refresh show what is done now."""
+        with self._lock:
+            self._latest, self._stage = None, what
+
     def _text(self) -> Text:
         from rich.text import Text
 
         clock = seconds(time.monotonic() - self._began)
-        what = "reading and compiling" if self._latest is None else describe(self._latest, " · ", thousands=True)
+        what = self._stage if self._latest is None else describe(self._latest, " · ", thousands=True)
         return Text(f"{what} · {clock}", no_wrap=True, overflow="ellipsis")
 
 

@@ -64,6 +64,37 @@ def test_a_signal_keeps_the_best_so_far(tmp_path: Path, number: int) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_search_of_a_plan(tmp_path: Path, number: int) -> None:
+    running = process("plan", written(tmp_path, SCENARIO), "--json", "-o", tmp_path / "out", program=ENDLESS)
+    wait_for("position 0  objective 1", running)
+    running.send_signal(number)
+    out, _ = running.communicate(timeout=60)
+    assert (running.returncode, len(json.loads(out)["steps"])) == (0, 1)
+
+
+#: Moves that are never ordered.
+STUCK = (
+    ENDLESS.replace('assert request.stop.wait(120), "nobody stopped it"', "pass")
+    + """
+import threading
+from rebalancer import plan
+
+plan.plan_moves = lambda *arguments: threading.Event().wait(120)
+"""
+)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_moves_are_ordered_gives_up(tmp_path: Path, number: int) -> None:
+    running = process("plan", written(tmp_path, SCENARIO), "--json", "-o", tmp_path / "out", program=STUCK)
+    wait_for("ordering 1 move", running)
+    running.send_signal(number)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err.split()[-1]) == (130, "", "interrupted")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_before_there_is_an_answer_a_signal_gives_up(tmp_path: Path, number: int) -> None:
     folder = tmp_path / "out"
     running = process("solve", written(tmp_path, SCENARIO), "--json", "-o", folder, program=SLOW)

@@ -213,3 +213,15 @@ def test_names_cannot_break_out_of_the_summary(tmp_path: Path) -> None:
     summary = (tmp_path / "out" / "plan.md").read_text(encoding="utf-8")
     assert "| 1 | s1 | x\\|y | h0 | h3 |" in summary
     assert f"| {tmp_path / 'scenario.yaml'} |" in summary
+
+
+def test_what_it_does_is_told_unless_it_is_to_be_quiet(tmp_path: Path) -> None:
+    (tmp_path / "scenario.yaml").write_text(SCENARIO, encoding="utf-8")
+    command = ("plan", str(tmp_path / "scenario.yaml"), "-o", str(tmp_path / "out"), "--json")
+    code, out, err = run(*command)
+    assert (code, json.loads(out)["status"]) == (0, "COMPLETE")
+    lines = err.splitlines()
+    assert all("position 0  objective " in line for line in lines[:-1])
+    assert lines[0] != lines[-1] == "ordering 2 moves, and the way back"
+    code, out, err = run(*command, "--quiet")
+    assert (code, json.loads(out)["status"], err) == (0, "COMPLETE", "")

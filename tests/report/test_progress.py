@@ -30,6 +30,16 @@ def test_lines_are_better_answers() -> None:
     ]
 
 
+def test_what_comes_after_the_search_is_a_line_too() -> None:
+    stream = io.StringIO()
+    with reporter(False, stream) as show:
+        show.stage("ordering 2,000 moves")
+    assert stream.getvalue() == "ordering 2,000 moves\n"
+    with reporter(True, stream) as show:
+        show.stage("ordering 2,000 moves")
+    assert stream.getvalue().count("\n") == 1
+
+
 def test_news_out_of_order_never_looks_worse() -> None:
     stream = io.StringIO()
     with reporter(False, stream) as show:
@@ -76,5 +86,7 @@ def test_a_terminal_gets_one_line_that_goes_away() -> None:
         assert "reading and compiling" in show._text().plain
         show(BETTER)
         assert show._text().plain.startswith("position 0 · objective 9,000 · bound 9,000 · gap 0 % · ")
+        show.stage("ordering 2,000 moves")
+        assert show._text().plain.startswith("ordering 2,000 moves · ")
     assert not isinstance(reporter(False, io.StringIO()), LiveLine)
     assert isinstance(reporter(False, io.StringIO()), Lines)
