@@ -78,7 +78,7 @@ def bound_by_totals(cells: Reduce, totals: Totals, limits: Limits | None = None)
         return None
     if steps:
         scaled = coef.astype(np.float64) * divided
-        return _of_steps(Affine(form.tally, key, slope, const), scaled, lost * float(coef.sum()), totals, limits)
+        return _of_steps(Affine(form.tally, key, slope, const), scaled, lost / divided, totals, limits)
     cells_of = _ByGroup(key // form.tally.items, slope, const, coef)
     least, most = (part[cells_of.group].astype(np.float64) for part in reach)
     low, high = float(form.tally.low), float(form.tally.high)
@@ -89,7 +89,7 @@ def bound_by_totals(cells: Reduce, totals: Totals, limits: Limits | None = None)
     dual = _square_dual if isinstance(source, Map) and source.function is Function.SQUARE else _hinge_dual
     costs, slopes, consts = (cells_of.floats(part) for part in (coef, slope, const))
     total = dual(cells_of, costs * divided, slopes, consts, low, high, least, most, float(divisor_of_x))
-    return _whole(float(total.sum()) - lost * float(coef.sum()))
+    return _whole(total - lost * cells_of.total(costs)) or None
 
 
 class _ByGroup:
@@ -146,9 +146,10 @@ class _ByGroup:
         return np.asarray(np.max(ends, axis=0), np.float64)
 
 
-def _whole(total: float) -> int | None:
-    total -= abs(total) * SAFETY
-    return int(np.ceil(total)) if total > 0 else None
+def _whole(totals: Floats) -> int:
+    """Return what bounds by group add up to: what a group costs is a whole number, and not negative."""
+    whole = np.ceil(totals - np.abs(totals) * SAFETY)
+    return int(whole[whole > 0].sum())
 
 
 def _of_steps(form: Affine, coef: Floats, lost: float, totals: Totals, limits: Limits | None) -> int | None:
@@ -163,7 +164,7 @@ def _of_steps(form: Affine, coef: Floats, lost: float, totals: Totals, limits: L
     lightest = int(tally.weight[tally.weight > 0].min(initial=tally.high))
     at_once = bool((form.const <= 0).all() and (form.slope * lightest + form.const > 0).all())
     alone = [(tally, np.full(tally.groups * tally.items, tally.high))]
-    best = 0.0
+    best = 0
     for other, most in alone if limits is None else limits(tally):
         reach = totals(other, form.key) if other is tally or at_once else None
         if reach is None:
@@ -173,8 +174,8 @@ def _of_steps(form: Affine, coef: Floats, lost: float, totals: Totals, limits: L
         costs, slopes, consts, high = (cells_of.floats(part) for part in (coef, slope, const, most[form.key]))
         least = reach[0][cells_of.group].astype(np.float64)
         total = _step_dual(cells_of, costs, slopes, consts, high, float(other.low), least)
-        best = max(best, float(total.sum()) - lost)
-    return _whole(best)
+        best = max(best, _whole(total - lost * cells_of.total(costs)))
+    return best or None
 
 
 def counted_everywhere(tally: Tally, key: IntArray) -> NDArray[np.bool_]:

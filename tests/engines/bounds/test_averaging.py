@@ -97,6 +97,22 @@ def test_it_is_the_perfectly_spread_load() -> None:
     assert averaging_bound(model, literals, hinges) is None
 
 
+def test_what_a_group_costs_is_a_whole_number() -> None:
+    """Three jobs of four on three hosts: squares of 2, 1 and 1 each, 6, not 16/3."""
+    from rebalancer.problem import ProblemBuilder
+
+    world = ProblemBuilder("task", "host")
+    jobs = {job: [f"{job}{number}" for number in range(4)] for job in "abc"}
+    world.set_assignment({"h0": jobs["a"] + jobs["b"] + jobs["c"], "h1": [], "h2": []})
+    world.add_partition("job", jobs)
+    builder = ModelBuilder(world.build())
+    squares = builder.total(builder.square(builder.tally("host", partition="job")))
+    model = assemble(builder, [], [])
+    literals = every_pair(model)
+    assert isinstance(squares, Reduce)
+    assert averaging_bound(model, literals.without(literals.container < 0), squares) == 3 * 6
+
+
 def test_each_group_is_spread_by_itself() -> None:
     """Six of one job and three of another on three hosts: 3 · 2² and 3 · 1².
 
