@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
+from rebalancer.model.grid import DENSE_CELLS
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import ItemFilter, Number, Part, ScopeName, exact
 from rebalancer.specs.limits import kept_items
-from rebalancer.specs.selection import Objects, one_group, positions
+from rebalancer.specs.selection import Objects, positions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
     from rebalancer.model import Cells, ModelBuilder
     from rebalancer.model.units import Amount
     from rebalancer.problem.numbers import IntArray
+
+
+#: The first set, the second, and who is in both.
+_Sets: TypeAlias = "tuple[IntArray, IntArray, IntArray]"
 
 
 class GroupPairAffinity(Part):
@@ -56,35 +64,42 @@ class GroupPairAffinitiesSpec(Spec):
         scope = problem.scopes[self.scope]
         kept = kept_items(scope.items, self.filter)
         place = positions(scope, kept)
-        terms: list[tuple[Cells, Amount]] = []
+        alike: dict[tuple[int, int, int, Fraction], list[_Sets]] = {}  # alike: in bounds as well
         for entry in self.affinities:
             first, second = entry.first.members(problem), entry.second.members(problem)
             if len(kept) and len(first) and len(second) and entry.affinity:
-                together = self._together(model, first, second, place, len(kept))
-                terms.append((model.total(together), -exact(entry.affinity)))
+                both = np.intersect1d(first, second)
+                key = len(first), len(second), len(both), exact(entry.affinity)
+                alike.setdefault(key, []).append((first, second, both))
+        terms: list[tuple[Cells, Amount]] = []
+        most = max(1, DENSE_CELLS // max(1, len(kept)))
+        for (*_, affinity), pairs in alike.items():
+            for begin in range(0, len(pairs), most):
+                together = self._together(model, pairs[begin : begin + most], place, len(kept))
+                terms.append((model.total(together), -affinity))
         return model.linear(terms)
 
-    def _together(
-        self, model: ModelBuilder, first: IntArray, second: IntArray, place: NDArray[np.int32], items: int
-    ) -> Cells:
-        """Return what is paid for in each item: shape (1, items)."""
+    def _together(self, model: ModelBuilder, pairs: list[_Sets], place: NDArray[np.int32], items: int) -> Cells:
+        """Return what is paid for in each item of pairs of sets that have the same sizes: shape (pairs, items)."""
 
-        def number(members: IntArray) -> Cells:
-            return one_group(members).tally(model, place, items)
+        def number(sets: Sequence[IntArray]) -> Cells:
+            group = np.repeat(np.arange(len(sets)), len(sets[0]))
+            return model.custom_tally(group, np.concatenate(sets), len(sets), place, items)
 
-        both = np.intersect1d(first, second)
-        there = number(second)
+        first, second, both = zip(*pairs, strict=True)
+        there, some = number(second), len(both[0])
         if self.count == "pairs":
-            if len(both) == len(first) == len(second):
+            if some == len(first[0]) == len(second[0]):
                 return model.linear([(model.square(there), 1), (there, -1)])
-            pairs = model.product(number(first), there)
-            return model.linear([(pairs, 1), (number(both), -1)]) if len(both) else pairs
-        met = []  # objects of the first set, where they have company
-        for members, itself in ((np.setdiff1d(first, both), 0), (both, 1)):
-            if len(members):
-                company = model.step(model.linear([(there, 1)], -itself))
-                own = number(members)
-                met.append(model.largest_of([own, model.linear([(company, own.high)])], smallest=True))
+            met = model.product(number(first), there)
+            return model.linear([(met, 1), (number(both), -1)]) if some else met
+        company = []  # objects of the first set, where they have some
+        alone = [np.setdiff1d(one, shared) for one, shared in zip(first, both, strict=True)]
+        for sets, itself in ((alone, 0), (both, 1)):
+            if len(sets[0]):
+                beside = model.step(model.linear([(there, 1)], -itself))
+                own = number(sets)
+                company.append(model.largest_of([own, model.linear([(beside, own.high)])], smallest=True))
         if self.count == "objects":
-            return model.linear([(cells, 1) for cells in met])
-        return model.step(model.linear([(cells, 1) for cells in met]))
+            return model.linear([(cells, 1) for cells in company])
+        return model.step(model.linear([(cells, 1) for cells in company]))

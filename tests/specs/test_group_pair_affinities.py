@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pytest
+
 from rebalancer.specs.group_pair_affinities import GroupPairAffinitiesSpec
 from tests.specs.worlds import codes, faults, goal, world
 
@@ -48,3 +51,23 @@ def test_empty_cases_and_faults() -> None:
     assert goal(world(), GroupPairAffinitiesSpec(scope="host", affinities=[])) == 0
     entry = {"first": ["q"], "second": WEB, "affinity": 1}
     assert codes(faults(world(), GroupPairAffinitiesSpec(scope="host", affinities=[entry]))) == [("unknown-name", "0")]
+
+
+@pytest.mark.parametrize("count", ["pairs", "objects", "items"])
+def test_entries_add_up_whichever_of_them_are_alike(count: str) -> None:
+    """Pairs of sets of the same sizes and worth are one array; counted here object by object."""
+    rng = np.random.default_rng(7)
+    names, hosts = ["a", "b", "c", "d", "e", "f"], ["h0", "h1", "h2", "h3"]
+    entries = []
+    for _ in range(40):
+        first, second = (rng.choice(names, size, replace=False).tolist() for size in rng.integers(1, 4, 2))
+        entries.append({"first": first, "second": second, "affinity": int(rng.choice([-1, 2]))})
+    spec = GroupPairAffinitiesSpec(scope="host", affinities=entries, count=count)
+    for _ in range(5):
+        at = dict(zip(names, rng.choice([*hosts, None], len(names)).tolist(), strict=True))
+        expected = 0
+        for entry in entries:
+            met = [(a, b) for a in entry["first"] for b in entry["second"] if a != b and at[a] == at[b] is not None]
+            number = {"pairs": len(met), "objects": len({a for a, _ in met}), "items": len({at[a] for a, _ in met})}
+            expected -= entry["affinity"] * number[count]
+        assert goal(world(), spec, at) == expected
