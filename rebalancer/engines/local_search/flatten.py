@@ -85,6 +85,7 @@ class Flattener:
         self._list_heads()
         self.teams = self._list_teams()
         self.fixed = self._fixed()
+        del self._maps, self._words, self._spread, self._spots  # all of it is in `fixed`, once
 
     # -- columns ----------------------------------------------------------------------------------------------------
 
