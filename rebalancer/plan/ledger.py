@@ -133,7 +133,7 @@ class Ledger:
             for path in cells.paths:
                 before = self.counter.count(path, cells.items, legs.who, legs.source)
                 after = self.counter.count(path, cells.items, legs.who, legs.destination)
-                found.append(_flight(before, after, cells.size, int(self.offset[position])))
+                found.append(_flight(before, after, int(self.offset[position])))
         for position, cap in enumerate(self.caps):
             leg, cell, amount = cap.count(legs.who, legs.source, legs.destination)
             found.append((leg, cell + self.offset[len(self.linear) + position], amount, amount))
@@ -151,19 +151,19 @@ class Ledger:
         return Uses(leg[first][kept], key[first][kept], take[kept], give[kept])
 
 
-def _flight(
-    before: tuple[IntArray, IntArray, IntArray], after: tuple[IntArray, IntArray, IntArray], size: int, offset: int
-) -> _Rows:
-    """Return what legs take and give along one path: in flight, an object counts at an end where that is worse."""
-    owner = np.concatenate([before[0], after[0]])
-    cell = np.concatenate([before[1], after[1]])
+def _flight(before: _Rows, after: _Rows, offset: int) -> _Rows:
+    """Return what legs take and give along one path: in flight, an object counts at an end where that is worse.
+
+    Once where both ends are the same cell of the leaf; of these, a cell at the end of the path may add up several.
+    """
+    owner, cell, leaf = (np.concatenate([before[column], after[column]]) for column in (0, 1, 3))
     here = np.concatenate([before[2], np.zeros(len(after[2]), np.int64)])
     there = np.concatenate([np.zeros(len(before[2]), np.int64), after[2]])
-    order = np.lexsort((cell, owner))
-    owner, cell, here, there = owner[order], cell[order], here[order], there[order]
+    order = np.lexsort((leaf, owner))
+    owner, cell, leaf, here, there = owner[order], cell[order], leaf[order], here[order], there[order]
     if not len(owner):
         return owner, cell, here, there
-    first = np.flatnonzero(np.concatenate([[True], (owner[1:] != owner[:-1]) | (cell[1:] != cell[:-1])]))
+    first = np.flatnonzero(np.concatenate([[True], (owner[1:] != owner[:-1]) | (leaf[1:] != leaf[:-1])]))
     here, there = np.add.reduceat(here, first), np.add.reduceat(there, first)
     worst = np.maximum(np.maximum(here, there), 0)
     return owner[first], cell[first] + offset, worst - here, worst - there

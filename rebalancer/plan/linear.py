@@ -204,8 +204,8 @@ class Counter:
 
     def count(
         self, path: Path, items: int, who: IntArray, place: NDArray[np.int32]
-    ) -> tuple[IntArray, IntArray, IntArray]:
-        """Return query, cell and amount of everything that object ``who[i]`` in ``place[i]`` adds along a path.
+    ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return query, cell, amount and leaf cell of everything that object ``who[i]`` in ``place[i]`` adds.
 
         Parameters
         ----------
@@ -222,6 +222,7 @@ class Counter:
         row = rows_of[np.repeat(start[who[counted]], often) + offset]
         amount = tally.weight_at(row, place[query].astype(np.int64), len(self.problem.objects))
         group, item = tally.group[row].astype(np.int64), item_here[query].astype(np.int64)
+        leaf = group * tally.items + item
         for step in path.steps:
             kind, *parts = step
             if kind == "times":
@@ -243,9 +244,9 @@ class Counter:
                 slot = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
                 kept = keys[slot] == wanted if len(keys) else np.zeros(len(wanted), np.bool_)
                 group, item = np.zeros(len(wanted), np.int64), position[slot] if len(keys) else wanted
-            query, group, item, amount = query[kept], group[kept], item[kept], amount[kept]
+            query, group, item, amount, leaf = query[kept], group[kept], item[kept], amount[kept], leaf[kept]
         kept = amount != 0
-        return query[kept], (group * items + item)[kept], amount[kept]
+        return query[kept], (group * items + item)[kept], amount[kept], leaf[kept]
 
 
 __all__ = ["Counter", "LinearCells", "Path", "linear_cells"]

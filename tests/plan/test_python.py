@@ -8,7 +8,16 @@ import jsonschema
 import pytest
 
 import rebalancer
-from rebalancer import Cap, CapacitySpec, InputError, PlanOptions, Rebalancer, plan_moves
+from rebalancer import (
+    Cap,
+    CapacitySpec,
+    GroupCapacitySpec,
+    InputError,
+    LogicalAndSpec,
+    PlanOptions,
+    Rebalancer,
+    plan_moves,
+)
 from rebalancer.dialects import marathon
 from rebalancer.plan.schema import json_schema
 
@@ -30,6 +39,22 @@ def test_options_are_stated_as_in_a_scenario() -> None:
     assert (plan.waves, plan.table["wave"].tolist()) == (2, [1, 1, 2, 2])
     fewer = plan_moves(solver().evaluate(END), plan.options, max_in_flight=1)
     assert (fewer.waves, fewer.options.max_per_group) == (4, plan.options.max_per_group)
+
+
+@pytest.mark.parametrize(
+    ("limit", "in_flight", "waves"), [(2, None, []), (3, None, [1, 2]), (4, None, [1, 1]), (2, "between_waves", [1, 1])]
+)
+@pytest.mark.parametrize("nested", [False, True])
+def test_in_flight_a_total_counts_an_object_at_both_ends(
+    limit: int, in_flight: str | None, waves: list[int], nested: bool
+) -> None:
+    """Both hosts count, so the 2 objects of job a are 3 while one of them is on its way, and 4 while both are."""
+    spec = GroupCapacitySpec(scope="host", partition="job", definition="AFTER", limit=limit, contribution=1)
+    total = solver()
+    total.add_constraint(LogicalAndSpec(generic_specs=[spec]) if nested else spec, name="total", in_flight=in_flight)
+    plan = plan_moves(total.evaluate({"t0": "h1", "t1": "h1", "t2": "h0", "t3": "h0"}))
+    assert [row["wave"] for row in plan.rows()] == waves
+    assert len(plan.blocked) == 2 - len(waves)
 
 
 def test_a_plan_without_steps_is_an_empty_table() -> None:
