@@ -83,14 +83,18 @@ def to_json(plan: Plan, inputs: Mapping[str, str] | None = None, created: dateti
 
 
 def write_csv(plan: Plan, stream: Any) -> None:
-    """Write one row per step: id, object, source, destination, wave, after (ids with blanks between), reason."""
+    """Write a row per step: id, object, source, destination, wave, after (ids with blanks between), reason, after_wave.
+
+    Where ``after_wave`` is not empty, all steps up to that wave have to be done as well.
+    """
     import csv
 
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["id", "object", "source", "destination", "wave", "after", "reason"])
+    writer.writerow(["id", "object", "source", "destination", "wave", "after", "reason", "after_wave"])
     for row in plan.rows():
         ends = row["source"] or "", row["destination"] or ""
-        writer.writerow([row["id"], row["object"], *ends, row["wave"], " ".join(row["after"]), row["reason"]])
+        waits = " ".join(row["after"]), row["reason"], row.get("after_wave", "")
+        writer.writerow([row["id"], row["object"], *ends, row["wave"], *waits])
 
 
 def commands(plan: Plan, template: str) -> Iterator[str]:

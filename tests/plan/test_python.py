@@ -1,5 +1,6 @@
 """From a solution to a plan in one line of Python."""
 
+import csv
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from rebalancer import (
     plan_moves,
 )
 from rebalancer.dialects import marathon
+from rebalancer.plan import waiting
 from rebalancer.plan.schema import json_schema
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -55,6 +57,19 @@ def test_in_flight_a_total_counts_an_object_at_both_ends(
     plan = plan_moves(total.evaluate({"t0": "h1", "t1": "h1", "t2": "h0", "t3": "h0"}))
     assert [row["wave"] for row in plan.rows()] == waves
     assert len(plan.blocked) == 2 - len(waves)
+
+
+def test_a_table_says_of_each_step_which_waves_it_waits_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second step waits for the first, which leaves room in flight, and as one of a large batch for its wave."""
+    monkeypatch.setattr(waiting, "_MOST_PAIRS", 0)
+    made = solver()
+    spec = GroupCapacitySpec(scope="host", partition="job", definition="AFTER", limit=2, contribution=1)
+    made.add_constraint(spec, in_flight="between_waves")
+    plan = plan_moves(made.evaluate({"t0": "h1", "t1": "h1", "t2": "h0", "t3": "h0"}), max_in_flight=1)
+    plan.write(tmp_path / "plan")
+    with (tmp_path / "plan" / "plan.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(row["wave"], row["after"], row["after_wave"]) for row in rows] == [("1", "", ""), ("2", "s1", "1")]
 
 
 def test_a_plan_without_steps_is_an_empty_table() -> None:
