@@ -78,6 +78,8 @@ class Cluster:
         self._pod_columns: dict[str, list[str | None]] = {}
         self._node_columns: dict[str, list[str | None]] = {}
         self._selected: dict[Any, IntArray] = {}
+        self._in_namespace: dict[str, NDArray[np.bool_]] = {}
+        self._untolerated: dict[Any, list[list[Taint]]] = {}
         self.terminating = np.array(
             [any(text.lower() == "true" for text in own) for own in facts.texts("terminating")], bool
         )
@@ -163,7 +165,9 @@ class Cluster:
 
     def in_namespace(self, name: str) -> NDArray[np.bool_]:
         """Return by kind of pod whether it is in a namespace."""
-        return np.array([own == name for own in self.namespace], bool)
+        if name not in self._in_namespace:
+            self._in_namespace[name] = np.array([own == name for own in self.namespace], bool)
+        return self._in_namespace[name]
 
     def namespaces_of(self, term: PodAffinityTerm, own: str, labels: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Return by kind of pod whether its namespace is among those of an affinity term."""
@@ -203,14 +207,17 @@ class Cluster:
 
     def untolerated(self, tolerations: tuple[Toleration, ...], effects: tuple[str, ...]) -> list[list[Taint]]:
         """Return for each node its taints of some effects that no toleration tolerates."""
-        return [
-            [
-                taint
-                for taint in taints
-                if taint.effect in effects and not any(tolerates(one, taint) for one in tolerations)
+        key = (tolerations, effects)  # thousands of kinds of pods mostly tolerate the same
+        if key not in self._untolerated:
+            self._untolerated[key] = [
+                [
+                    taint
+                    for taint in taints
+                    if taint.effect in effects and not any(tolerates(one, taint) for one in tolerations)
+                ]
+                for taints in self.taints
             ]
-            for taints in self.taints
-        ]
+        return self._untolerated[key]
 
     def _read_taints(self, value: Any, node: str) -> list[Taint]:
         """Return the taints of a node: mappings as kubectl prints them, or texts such as ``gpu=a100:NoSchedule``."""
