@@ -61,6 +61,13 @@ class MinimizeMovementSpec(Spec):
         return model.hinge(model.linear([(value, 1)], -exact(self.allowance))) if self.allowance else value
 
     def components(self, model: ModelBuilder) -> list[Component]:
+        scale, factors = self._factors(model.problem, Fraction(1))
+        if set(factors) != {scale}:
+            placed = np.flatnonzero(model.problem.origin != UNPLACED)
+            item_of = self._item_of(model.problem)
+            arriving = model.custom_amount(placed, item_of, len(factors) + 1, self.dimension, "NEW")
+            if arriving.low >= 0:  # item by item: of their sum, little in a large item would be rounded to nothing
+                return [Component(arriving, "all", Param.of([*factors, scale]))]
         return [Component(model.linear([(self._value(model, Fraction(1)), 1)], -exact(self.allowance)), "all")]
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
@@ -80,17 +87,28 @@ class MinimizeMovementSpec(Spec):
             consequence = "moves to it cost nothing as a goal"
             yield from zero_capacity_warnings(problem, scope, self.dimension, None, consequence)
 
+    def _factors(self, problem: Problem, zero: Fraction) -> tuple[Fraction, list[Fraction]]:
+        """Return the factors of what goes out and of each item; ``zero`` is that of items without capacity."""
+        scope = problem.scopes[self.scope or problem.container_name]
+        count = len(scope.items)
+        if self.do_not_normalize:
+            return Fraction(1), [Fraction(1)] * count
+        scale = (MAGIC if self.magic_scaling else Fraction(1)) / max(1, count)
+        _, offered = capacities(problem, self.dimension, scope.name)
+        return scale, [scale * (1 / capacity if capacity else zero) for capacity in offered]
+
+    def _item_of(self, problem: Problem) -> NDArray[np.int32]:
+        """Return the item of each container; the last item is "out"."""
+        scope = problem.scopes[self.scope or problem.container_name]
+        return np.where(scope.item_of < 0, np.int32(len(scope.items)), scope.item_of).astype(np.int32)
+
     def _value(self, model: ModelBuilder, zero: Fraction) -> Cells:
         """Return what moved; ``zero`` is the factor of items without capacity."""
         problem = model.problem
         scope = problem.scopes[self.scope or problem.container_name]
         count = len(scope.items)
-        scale, factors = Fraction(1), [Fraction(1)] * count
-        if not self.do_not_normalize:
-            scale = (MAGIC if self.magic_scaling else Fraction(1)) / max(1, count)
-            _, offered = capacities(problem, self.dimension, scope.name)
-            factors = [scale * (1 / capacity if capacity else zero) for capacity in offered]
-        item_of = np.where(scope.item_of < 0, np.int32(count), scope.item_of).astype(np.int32)  # the last item is "out"
+        scale, factors = self._factors(problem, zero)
+        item_of = self._item_of(problem)
         placed = np.flatnonzero(problem.origin != UNPLACED)
         known = problem.dimension(self.dimension)
         if set(factors) <= {scale} and known.dynamic is None and not known.is_vector:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rebalancer import PlacedSpec, Rebalancer
+from rebalancer import AssignmentAffinitiesSpec, PlacedSpec, Rebalancer
 from rebalancer.specs.minimize_movement import MinimizeMovementSpec
 from tests.specs.worlds import broken, builder, codes, faults, feasible, goal, settled, warnings, world
 
@@ -139,3 +139,28 @@ def test_what_is_broken_by_nothing_costs_nothing() -> None:
     solver.add_object_dimension("memory", {f"t{n}": 10**13 + n for n in range(400)})
     solver.add_constraint(MinimizeMovementSpec(dimension="memory"), invalid_state=7)
     assert solver.evaluate().objective["final"].tolist() == [0]
+
+
+@pytest.mark.parametrize("engine", ["cpsat", "local_search"])
+def test_a_constraint_sees_what_is_next_to_nothing_beside_what_else_could_move(engine: str) -> None:
+    """0.001 of 10^6 arriving in 7 is 1/7000, a third of a thousandth of which is the violation; 7·10^8 could arrive."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["large"], "h1": ["small"], "h2": []})
+    solver.add_object_dimension("disk", {"large": 7 * 10**8, "small": 0.001})
+    solver.add_container_dimension("disk", {"h0": 3 * 10**6, "h1": 10**6, "h2": 7})
+    solver.add_constraint(MinimizeMovementSpec(dimension="disk"), name="stay", policy="HARD")
+    wish = {"object_name": "small", "scope_item_name": "h2", "affinity": 1}
+    solver.add_goal(AssignmentAffinitiesSpec(affinities=[wish]))
+    moved = solver.evaluate({"large": "h0", "small": "h2"})
+    assert moved.constraints["final_violation"].tolist() == [pytest.approx(1 / 21e6)]
+    assert moved.worsened == ("stay",)
+    assert not len(solver.solve(engine, time_limit=30, iterations=2000, workers=1).moves)
+
+
+def test_what_is_taken_out_breaks_a_normalised_constraint() -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a"], "h1": []}, unassigned=["b"])
+    solver.add_container_dimension("task_count", {"h0": 2, "h1": 4})
+    solver.add_constraint(MinimizeMovementSpec(magic_scaling=False), name="stay")
+    taken_out = solver.evaluate({"a": None, "b": "h1"})
+    assert taken_out.constraints["final_violation"].tolist()[0] == 0.5
