@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,21 @@ class Demand:
     hard: HardCells
     moment: str
     allowed: Grid
+
+    @cached_property
+    def counted(self) -> IntArray:
+        """The objects that some tally below the cells counts, sorted."""
+        members: list[IntArray] = [np.empty(0, np.int64)]
+        stack, seen = [self.hard.cells], set()
+        while stack:
+            cells = stack.pop()
+            if cells.index in seen:
+                continue
+            seen.add(cells.index)
+            if isinstance(cells, Tally):
+                members.append(cells.member)
+            stack.extend(cells.inputs)
+        return np.unique(np.concatenate(members))
 
     def exceeded(self, high: Grid) -> bool:
         """Return whether some cell is above what it may be."""
@@ -100,7 +116,13 @@ def sort_demands(stated: list[Demand]) -> Demands:
 def broken_by(
     model: Model, checks: list[Demand], assignment: NDArray[np.int32], moving: IntArray, destination: NDArray[np.int32]
 ) -> list[Demand]:
-    """Return the demands that a wave breaks: while it is in flight, or when it has arrived."""
+    """Return the demands that a wave breaks: while it is in flight, or when it has arrived.
+
+    All of them hold before it, so it breaks none that counts nobody who moves.
+    """
+    flies = np.zeros(len(assignment), np.bool_)
+    flies[moving] = True
+    checks = [demand for demand in checks if flies[demand.counted].any()]
     if not checks:
         return []
     after = assignment.copy()
@@ -114,19 +136,4 @@ def broken_by(
     ]
 
 
-def touching(demand: Demand, objects: int) -> NDArray[np.bool_]:
-    """Return which objects some tally below a demand's cells counts."""
-    out = np.zeros(objects, np.bool_)
-    stack, seen = [demand.hard.cells], set()
-    while stack:
-        cells = stack.pop()
-        if cells.index in seen:
-            continue
-        seen.add(cells.index)
-        if isinstance(cells, Tally):
-            out[cells.member] = True
-        stack.extend(cells.inputs)
-    return out
-
-
-__all__ = ["Demand", "Demands", "broken_by", "demands", "final_demands", "sort_demands", "touching"]
+__all__ = ["Demand", "Demands", "broken_by", "demands", "final_demands", "sort_demands"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rebalancer.model import Model
 from rebalancer.plan.caps import cap_cells, turned_caps
-from rebalancer.plan.checks import Demand, demands, sort_demands, touching
+from rebalancer.plan.checks import Demand, demands, sort_demands
 from rebalancer.plan.ledger import Ledger, Legs
 from rebalancer.plan.room import Room
 from rebalancer.plan.steps import Steps
@@ -88,7 +88,7 @@ class Route:
         which, row = between.entries(number)
         batches = [(between.slot[row], which)]
         for demand in self.checks:
-            step = np.flatnonzero(touching(demand, len(self.start))[legs.who])
+            step = np.flatnonzero(np.isin(legs.who, demand.counted))
             batches.append((np.zeros(len(step), np.int64), step))
         waits = waiting(room, number, wave, legs.who, batches)
         return Steps(legs.who, legs.source, legs.destination, wave, waits)
