@@ -136,6 +136,8 @@ class Flattener:
             table = np.array(np.broadcast_to(wide, (column.groups, column.items, len(grids))))
             table[keys // column.items, keys % column.items] = values
             classes, keys = None, keys[:0]
+        elif table.size > DENSE_WORDS and table.shape[:2] == (column.groups, column.items) and not len(keys):
+            table, keys, values = _with_exceptions(table)
         row[at.C_RECORDS] = self._words.add(np.ascontiguousarray(table))
         row[at.C_ROW_STEP] = 0 if table.shape[0] == 1 else table.shape[1] * len(grids)
         if table.shape[1] > 1:
@@ -429,6 +431,15 @@ class Flattener:
         link(flat)
         settle(flat)
         return flat
+
+
+def _with_exceptions(table: NDArray[np.int64]) -> tuple[NDArray[np.int64], IntArray, NDArray[np.int64]]:
+    """Return records that are written down cell by cell as the usual one and exceptions to it, if these are few."""
+    usual = np.median(table[:, 0], axis=0).astype(np.int64)
+    group, item = np.nonzero((table != usual).any(axis=-1))
+    if 8 * len(group) > table.shape[0] * table.shape[1]:
+        return table, group[:0], table[0, :0]
+    return usual[None, None], group * table.shape[1] + item, table[group, item]
 
 
 def _least(column: Column, known: dict[int, int]) -> int:
