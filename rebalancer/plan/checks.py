@@ -25,19 +25,25 @@ class Demand:
     allowed: Grid
 
     @cached_property
-    def counted(self) -> IntArray:
-        """The objects that some tally below the cells counts, sorted."""
-        members: list[IntArray] = [np.empty(0, np.int64)]
-        stack, seen = [self.hard.cells], set()
+    def tallies(self) -> list[Tally]:
+        """What counts objects below the cells."""
+        found, stack, seen = [], [self.hard.cells], set()
         while stack:
             cells = stack.pop()
             if cells.index in seen:
                 continue
             seen.add(cells.index)
             if isinstance(cells, Tally):
-                members.append(cells.member)
+                found.append(cells)
             stack.extend(cells.inputs)
-        return np.unique(np.concatenate(members))
+        return found
+
+    def counted(self, objects: int) -> NDArray[np.bool_]:
+        """Return which objects some tally counts."""
+        out = np.zeros(objects, np.bool_)
+        for tally in self.tallies:
+            out[tally.member] = True
+        return out
 
     def exceeded(self, high: Grid) -> bool:
         """Return whether some cell is above what it may be."""
@@ -122,7 +128,7 @@ def broken_by(
     """
     flies = np.zeros(len(assignment), np.bool_)
     flies[moving] = True
-    checks = [demand for demand in checks if flies[demand.counted].any()]
+    checks = [demand for demand in checks if any(flies[tally.member].any() for tally in demand.tallies)]
     if not checks:
         return []
     after = assignment.copy()

@@ -88,7 +88,7 @@ class Route:
         which, row = between.entries(number)
         batches = [(between.slot[row], which)]
         for demand in self.checks:
-            step = np.flatnonzero(np.isin(legs.who, demand.counted))
+            step = np.flatnonzero(demand.counted(len(self.start))[legs.who])
             batches.append((np.zeros(len(step), np.int64), step))
         waits = waiting(room, number, wave, legs.who, batches)
         return Steps(legs.who, legs.source, legs.destination, wave, waits)
