@@ -18,8 +18,6 @@ from rebalancer.jobs.outcome import FINAL, Report
 _PREFIX = "rebalancer_"
 _LAST_SUCCESS = f"{_PREFIX}last_success_timestamp_seconds"
 
-_Sample = tuple[dict[str, str], float]
-
 
 def write_metrics(path: str, report: Report, last_success: datetime | None) -> None:
     """Write the metrics of a run that is over, whole or not at all.

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 IntArray: TypeAlias = NDArray[np.int64]
-Exact: TypeAlias = Fraction | int
 
 #: Sums of a column stay below this, so that no engine can overflow 64 bits.
 LARGEST_SUM = 2**61

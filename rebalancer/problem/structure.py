@@ -212,6 +212,3 @@ class ScopeDimension:
     defined: bool = True
     defaulted: int = 0
     rounded: bool = False
-
-
-AttributeValue = Any

@@ -7,7 +7,7 @@ problem, so no spec checks a name by hand, and the reference pages and the JSON 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -236,5 +236,3 @@ class FilterRule:
 
 #: A filter over the items of the spec's scope.
 ItemFilter: TypeAlias = Annotated[Filter | None, FilterRule(FilterType.SCOPE_ITEM, "scope")]
-
-Validator: TypeAlias = Callable[[Any], Any]

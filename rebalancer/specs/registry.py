@@ -14,7 +14,7 @@ from importlib.metadata import entry_points
 from types import ModuleType
 from typing import TypeVar
 
-from pydantic.alias_generators import to_camel, to_snake
+from pydantic.alias_generators import to_snake
 
 from rebalancer.specs.base import Spec
 
@@ -193,11 +193,6 @@ def _plain(text: str) -> str:
         if text.endswith(tail) and len(text) > len(tail):
             text = text[: -len(tail)]
     return to_snake(text)
-
-
-def file_key(key: str) -> str:
-    """Return the camelCase form of a key, as Rebalancer writes it."""
-    return to_camel(key)
 
 
 def _load_entry_points() -> None:
