@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from pydantic.alias_generators import to_snake
-
 from rebalancer.problem import Fault, Path
+from rebalancer.specs.fields import field_key
 
 #: Line and column, counted from 1.
 Mark: TypeAlias = tuple[int, int]
@@ -123,11 +122,3 @@ class Document:
 def _stands_at_key(value: Any) -> bool:
     """Return whether a value is pointed at by its key: a block starts on a later line, and nothing is nowhere."""
     return value is None or isinstance(value, dict | list)
-
-
-def field_key(key: str) -> str:
-    """Return the field or spec that a key in a file means."""
-    for tail in ("Spec", "_spec"):
-        if key.endswith(tail) and len(key) > len(tail):
-            key = key[: -len(tail)]
-    return to_snake(key)

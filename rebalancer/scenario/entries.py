@@ -13,14 +13,14 @@ from rebalancer.dialects import registry as dialects
 from rebalancer.dialects.base import Dialect
 from rebalancer.dialects.entries import Rules
 from rebalancer.problem import Fault, Path, nearest
-from rebalancer.scenario.document import Document, field_key
+from rebalancer.scenario.document import Document
 from rebalancer.scenario.sections import ConstraintOptions, GoalOptions, RulesOptions
 from rebalancer.scenario.settle import settle
 from rebalancer.scenario.wording import shown
 from rebalancer.specs import registry
 from rebalancer.specs.base import Spec
 from rebalancer.specs.entries import Constraint, Goal, Policy
-from rebalancer.specs.fields import exact
+from rebalancer.specs.fields import exact, field_key
 
 _OPTIONS: dict[str, type[ConstraintOptions] | type[GoalOptions]] = {
     "constraints": ConstraintOptions,

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import AliasChoices, BaseModel
 
 from rebalancer.problem import Path
-from rebalancer.scenario.document import field_key
 from rebalancer.specs import registry
 from rebalancer.specs.base import Spec
+from rebalancer.specs.fields import field_key
 
 
 def model_at(annotation: Any, loc: Path) -> type[BaseModel] | None:

@@ -15,9 +15,9 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from rebalancer.problem import Fault, Path, PlainText, nearest
-from rebalancer.scenario.document import field_key
 from rebalancer.scenario.model_walk import bare, field_named, model_at, note_spellings, snake_spellings, type_at
 from rebalancer.scenario.wording import flag_for, own_error, shown
+from rebalancer.specs.fields import field_key
 
 T = TypeVar("T")
 

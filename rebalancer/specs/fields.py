@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AliasChoices, AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
-from pydantic.alias_generators import to_camel
+from pydantic.alias_generators import to_camel, to_snake
 from pydantic_core import core_schema
 
 from rebalancer.problem import PlainText, to_fraction
@@ -113,6 +113,14 @@ GroupName: TypeAlias = Annotated[Name, Ref("group", of="partition_name")]
 def also_called(*names: str) -> AliasChoices:
     """Return the names that a field has, its own among them, each in camelCase and snake_case."""
     return AliasChoices(*dict.fromkeys(spelling for name in names for spelling in (to_camel(name), name)))
+
+
+def field_key(text: str) -> str:
+    """Return the field or spec that a spelling means: that of ``groupCount`` and ``GroupCountSpec`` is group_count."""
+    for tail in ("Spec", "_spec"):
+        if text.endswith(tail) and len(text) > len(tail):
+            text = text[: -len(tail)]
+    return to_snake(text)
 
 
 #: ``partition`` and ``partition_name`` are the same field everywhere.

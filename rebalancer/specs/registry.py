@@ -14,9 +14,8 @@ from importlib.metadata import entry_points
 from types import ModuleType
 from typing import TypeVar
 
-from pydantic.alias_generators import to_snake
-
 from rebalancer.specs.base import Spec
+from rebalancer.specs.fields import field_key
 
 #: One line per spec: key -> module and class.
 BUILT_IN = {
@@ -120,9 +119,9 @@ def register(spec: _SpecClass) -> _SpecClass:
     name, key = known.__name__, known.key
     if not key:
         what = f"the key of {name} is a field" if "key" in known.model_fields else f"{name} has no key"
-        raise ValueError(f"{what}; write in its body: key: ClassVar[str] = '{_plain(name)}'")
+        raise ValueError(f"{what}; write in its body: key: ClassVar[str] = '{field_key(name)}'")
     if not _KEY.fullmatch(key):
-        raise ValueError(f"the key of {name} must be in snake_case, such as '{_plain(name)}', got '{key}'")
+        raise ValueError(f"the key of {name} must be in snake_case, such as '{field_key(name)}', got '{key}'")
     if key in _beside():
         raise ValueError(f"the key '{key}' of {name} is what scenarios write beside a spec; choose another one")
     taken = _taken(known)
@@ -143,12 +142,12 @@ def _beside() -> set[str]:
 
 def _taken(spec: type[Spec]) -> str | None:
     """Return which other class has the key of a spec, or one that files cannot tell from it."""
-    plain = _plain(spec.key)
+    plain = field_key(spec.key)
     if plain in BUILT_IN:
         return BUILT_IN[plain]
     for key, other in _registered.items():
         again = other.__module__ == spec.__module__ == "__main__" and other.__qualname__ == spec.__qualname__
-        if _plain(key) == plain and other is not spec and not again:
+        if field_key(key) == plain and other is not spec and not again:
             return f"{other.__module__}:{other.__qualname__}"
     return None
 
@@ -183,16 +182,8 @@ def unloadable() -> Mapping[str, str]:
 
 def canonical_key(text: str) -> str:
     """Return the key that a name means: ``groupCount``, ``group_count_spec`` and ``GroupCountSpec`` are group_count."""
-    plain = _plain(text)
-    return next((key for key in _registered if _plain(key) == plain), plain)
-
-
-def _plain(text: str) -> str:
-    """Return a key or a class name in the one form in which they are compared."""
-    for tail in ("Spec", "_spec"):
-        if text.endswith(tail) and len(text) > len(tail):
-            text = text[: -len(tail)]
-    return to_snake(text)
+    plain = field_key(text)
+    return next((key for key in _registered if field_key(key) == plain), plain)
 
 
 def _load_entry_points() -> None:
@@ -213,5 +204,5 @@ def _load_entry_points() -> None:
             origin = f" of {point.dist.name} {point.dist.version}" if point.dist is not None else ""
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             why = f"the entry point '{point.name} = {point.value}'{origin} cannot be loaded: {reason}"
-            _unloadable[_plain(point.name)] = why
+            _unloadable[field_key(point.name)] = why
             _log.warning("%s", why)
