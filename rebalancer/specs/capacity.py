@@ -246,7 +246,7 @@ class CapacitySpec(Spec):
             else model.sum_groups(by_group)
         )
         if bound.bound_type is UtilizationBoundType.UPPER:
-            over = model.hinge(model.linear([(by_group, 1)], stated.at_most(by_group).scaled(Fraction(-1))))
+            over = model.hinge(stated.over(model, by_group))
             return model.linear([(plain, 1), (model.sum_groups(over), -1)])
         value = stated.param(lambda limit: Fraction(0) if limit is None else limit)
         counts = stated.param(lambda limit: Fraction(0 if limit is None else -1))

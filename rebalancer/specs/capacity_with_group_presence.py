@@ -202,13 +202,8 @@ class CapacityWithGroupPresenceSpec(Spec):
             stated = group_limits(self.scope_item_to_limit, Names(["charges"]), items, kept)
         limits = self._absolute(problem, stated, kept)
         at_most = self.bound is Bound.MAX
-        excess = (
-            model.linear([(charges, 1)], limits.at_most(charges).scaled(Fraction(-1)))
-            if at_most
-            else model.linear([(charges, -1)], limits.at_least(charges))
-        )
         return Component(
-            excess,
+            limits.over(model, charges) if at_most else limits.under(model, charges),
             amount=charges,
             limit=limits.shown(float("inf") if at_most else -float("inf")),
             scope=self.scope,

@@ -132,6 +132,4 @@ class ColocateGroupsSpec(Spec):
         problem = model.problem
         spread = self._spread(model)
         limits = group_limits(self.limits, problem.partitions[self.partition_name].groups, Names(["spread"]))
-        if self.bound is Bound.MAX:
-            return model.linear([(spread, 1)], limits.at_most(spread).scaled(Fraction(-1)))
-        return model.linear([(spread, -1)], limits.at_least(spread))
+        return limits.over(model, spread) if self.bound is Bound.MAX else limits.under(model, spread)

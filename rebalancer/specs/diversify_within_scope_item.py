@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -71,7 +70,7 @@ class DiversifyWithinScopeItemSpec(Spec):
         if self.group_to_limit.type is LimitType.RELATIVE:
             # per item: amount / capacity against the plain limit
             amount = model.linear([(amount, Param.of([1 / offered[index] for index in kept.tolist()]))])
-        much = model.step(model.linear([(amount, 1)], limits.at_most(amount).scaled(Fraction(-1))))
+        much = model.step(limits.over(model, amount))
         here = model.amount(problem.container_name, self.dimension, partition=self.partition_name, items=used)
         relative = model.linear([(here, Param.of([1 / room[container] for container in used.tolist()]))])
         squares = model.square(relative)

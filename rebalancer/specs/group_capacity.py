@@ -117,10 +117,10 @@ class GroupCapacitySpec(Spec):
         for metric in ("DURING", "AFTER") if both else (self.definition.value,):
             total = self._total(model, metric)
             if self.bound is not GroupCapacityBound.MIN:
-                over = model.linear([(total, 1)], limits.at_most(total).scaled(Fraction(-1)))
+                over = limits.over(model, total)
                 out.append(self._component(over, total, limits, float("inf")))
             if self.bound is not GroupCapacityBound.MAX:
-                under = model.linear([(total, -1)], limits.at_least(total))
+                under = limits.under(model, total)
                 out.append(self._component(under, total, limits, -float("inf")))
         return out
 

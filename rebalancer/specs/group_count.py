@@ -240,10 +240,10 @@ class GroupCountSpec(Spec):
             missing = model.linear([(model.ceil(amount, step), step), (amount, -1)])
             return [self._component(model, missing, kept, "cell", amount=amount, limit=limits.shown(np.inf))]
         by: Literal["cell", "item"] = "cell" if self.definition is Definition.STAYED else "item"
-        over = model.linear([(amount, 1)], limits.at_most(amount).scaled(Fraction(-1)))
+        over = limits.over(model, amount)
         if self.bound is GroupBound.MAX:
             return [self._component(model, over, kept, by, amount=amount, limit=limits.shown(np.inf))]
-        under = model.linear([(amount, -1)], limits.at_least(amount))
+        under = limits.under(model, amount)
         if self.zero_allowed:
             above_least = model.step(model.linear([(amount, 1)], -exact(self.minimum_limit)))
             between = model.hinge(model.linear([(above_least, 1), (model.step(under), 1)], -1))

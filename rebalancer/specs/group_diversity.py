@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
@@ -74,10 +73,6 @@ class GroupDiversitySpec(Spec):
         diversity = model.sum_groups(there)
         limits = group_limits(self.limit, Names(["diversity"]), items, kept)
         at_most = self.bound is Bound.MAX
-        excess = (
-            model.linear([(diversity, 1)], limits.at_most(diversity).scaled(Fraction(-1)))
-            if at_most
-            else model.linear([(diversity, -1)], limits.at_least(diversity))
-        )
+        excess = limits.over(model, diversity) if at_most else limits.under(model, diversity)
         shown = limits.shown(float("inf") if at_most else -float("inf"))
         return Component(excess, amount=diversity, limit=shown, scope=self.scope, item_index=kept)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -80,7 +79,7 @@ class GroupIsolationLimitSpec(Spec):
         """Return how far each group is beyond its limit in each item."""
         kept = kept_items(model.problem.scopes[self.scope].items, self.filter)
         count = model.amount(self.scope, partition=self.partition_name, items=kept)
-        return model.hinge(model.linear([(count, 1)], limits.at_most(count).scaled(Fraction(-1))))
+        return model.hinge(limits.over(model, count))
 
     def _excess(self, model: ModelBuilder, limits: Limits) -> Cells:
         return model.all_but_largest(self._over(model, limits), self.groups_allowed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -68,8 +67,7 @@ class GroupMoveLimitSpec(Spec):
     def components(self, model: ModelBuilder) -> list[Component]:
         groups = model.problem.partitions[self.partition_name].groups
         moved = self._moved(model)
-        limits = group_limits(self.limit, groups, Names(["moved"])).at_most(moved)
-        excess = model.hinge(model.linear([(moved, 1)], limits.scaled(Fraction(-1))))
+        excess = model.hinge(group_limits(self.limit, groups, Names(["moved"])).over(model, moved))
         return [Component(model.largest(excess), "all")]
 
     def faults(self, problem: Problem) -> Iterator[Fault]:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.model import Cells, Grid, Param
+from rebalancer.model import Cells, Grid, ModelBuilder, Param
 from rebalancer.problem import Names, Path, Problem, Scope, ScopeDimension
 from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.fields import Filter, Limit, Number, exact
@@ -119,15 +119,16 @@ class Limits:
             values=[of(limit) for limit in self.values],
         )
 
-    def at_most(self, cells: Cells) -> Param:
-        """Return the limits as upper bounds of ``cells``: at most the first number that these cannot reach."""
+    def over(self, model: ModelBuilder, cells: Cells) -> Cells:
+        """Return ``cells`` less the limits, which count as at most the first number that the cells cannot reach."""
         most = (cells.high + 1) * cells.unit
-        return self.param(lambda limit: most if limit is None else min(limit, most))
+        limits = self.param(lambda limit: most if limit is None else min(limit, most))
+        return model.linear([(cells, 1)], limits.scaled(Fraction(-1)))
 
-    def at_least(self, cells: Cells) -> Param:
-        """Return the limits as lower bounds of ``cells``; see `at_most`."""
+    def under(self, model: ModelBuilder, cells: Cells) -> Cells:
+        """Return the limits less ``cells``; see `over`."""
         least = (cells.low - 1) * cells.unit
-        return self.param(lambda limit: least if limit is None else max(limit, least))
+        return model.linear([(cells, -1)], self.param(lambda limit: least if limit is None else max(limit, least)))
 
     def times(self, base: Sequence[Fraction], keys: IntArray, factors: Sequence[Fraction]) -> Limits:
         """Return the limits times an amount of each (group, item).
