@@ -92,9 +92,7 @@ class ModelBuilder(Combining):
         known = self.problem.scopes[scope]
         if kept is None:
             return known.item_of, len(known.items)
-        position = np.full(len(known.items) + 1, -1, np.int32)
-        position[list(kept)] = np.arange(len(kept), dtype=np.int32)
-        return position[known.item_of], len(kept)
+        return known.among(np.array(kept, np.int64)), len(kept)
 
     def _memberships(self, partition: str | None) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         if partition is None:

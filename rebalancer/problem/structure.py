@@ -79,6 +79,12 @@ class Scope:
         """Whether every container lies in some item."""
         return bool((self.item_of[:-1] >= 0).all())
 
+    def among(self, items: IntArray) -> NDArray[np.int32]:
+        """Return `item_of` with positions among some items in the place of items, and -1 for all others."""
+        position = np.full(len(self.items) + 1, -1, np.int32)
+        position[items] = np.arange(len(items), dtype=np.int32)
+        return position[self.item_of]
+
 
 @dataclass(frozen=True, eq=False)
 class Partition:

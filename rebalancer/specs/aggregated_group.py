@@ -101,19 +101,15 @@ class AggregatedGroupSpec(Spec):
         """Return what each of the kept items needs: shape (1, items)."""
         problem = model.problem
         scope, partition = problem.scopes[self.scope], problem.partitions[self.partition_name]
-        groups = len(partition.groups)
-        position = np.full(len(scope.items) + 1, -1, np.int64)
-        position[kept] = np.arange(len(kept))
-        item = position[scope.item_of[:-1]]  # of each container
+        containers, groups = problem.scopes[problem.container_name], len(partition.groups)
+        item = scope.among(kept)[:-1].astype(np.int64)  # of each container
         used = np.flatnonzero(item >= 0)
-        column = np.full(len(item) + 1, -1, np.int32)
-        column[used] = np.arange(len(used), dtype=np.int32)
         if not groups or not len(used):
             return model.linear([], Param.constant(0, 1, len(kept)))
         group, member = partition.group.astype(np.int64), partition.member.astype(np.int64)
         by_object = self.within_group_aggregation_type is Aggregation.MAX
         rows, row = (len(member), np.arange(len(member))) if by_object else (groups, group)
-        cells: Cells = model.custom_tally(row, member, rows, column, len(used), self.dimension)
+        cells: Cells = model.custom_tally(row, member, rows, containers.among(used), len(used), self.dimension)
         factors = [self._coefficient(scope.items[int(kept[where])]) for where in item[used].tolist()]
         if set(factors) != {Fraction(1)}:
             cells = model.linear([(cells, Param.of(factors))])

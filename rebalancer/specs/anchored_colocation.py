@@ -13,7 +13,7 @@ from rebalancer.problem import Fault
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import ItemFilter, ScopeName, Whole
 from rebalancer.specs.limits import kept_items
-from rebalancer.specs.selection import MISSING, Missing, Objects, excess, label, one_group, outside, positions
+from rebalancer.specs.selection import MISSING, Missing, Objects, excess, label, one_group, outside
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -52,7 +52,7 @@ class AnchoredColocationSpec(Spec):
         members = self.objects.members(problem)
         if not len(members):
             return []
-        place = positions(scope, kept)
+        place = scope.among(kept)
         there = one_group(members).tally(model, place, len(kept))
         anchors = np.empty(0, np.int64) if self.anchors is None else self.anchors.members(problem)
         anchored = model.step(one_group(anchors).tally(model, place, len(kept)))

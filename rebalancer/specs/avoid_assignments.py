@@ -56,9 +56,7 @@ class AvoidAssignmentsSpec(Spec):
         pairs = np.array(names, np.int64)
         objects, row = np.unique(pairs[:, 0], return_inverse=True)
         item, owner = np.unique(pairs[:, 1], return_inverse=True)
-        column = np.full(len(scope.items) + 1, -1, np.int32)
-        column[item] = np.arange(len(item), dtype=np.int32)
-        there = model.custom_tally(np.arange(len(objects)), objects, len(objects), column[scope.item_of], len(item))
+        there = model.custom_tally(np.arange(len(objects)), objects, len(objects), scope.among(item), len(item))
         forbidden = model.gather(there, row, owner)
         return [
             Component(

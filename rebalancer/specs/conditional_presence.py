@@ -13,7 +13,7 @@ from rebalancer.problem import Fault
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import Flag, ItemFilter, ScopeName, Whole
 from rebalancer.specs.limits import kept_items
-from rebalancer.specs.selection import MISSING, Missing, Objects, excess, one_group, outside, positions
+from rebalancer.specs.selection import MISSING, Missing, Objects, excess, one_group, outside
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -58,7 +58,7 @@ class ConditionalPresenceSpec(Spec):
         scope = problem.scopes[self.scope]
         kept = kept_items(scope.items, self.filter)
         source, target = self.source.members(problem), self.target.members(problem)
-        place = positions(scope, kept)
+        place = scope.among(kept)
         seen = one_group(target).tally(model, place, len(kept))
         both = np.empty(0, np.int64) if self.count_self else np.intersect1d(source, target)
         under, over = [], []

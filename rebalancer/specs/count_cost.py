@@ -13,7 +13,7 @@ from rebalancer.model import Component, Grid, Param
 from rebalancer.problem import Fault
 from rebalancer.specs.fields import ItemFilter, Number, Part, ScopeName, Whole, exact
 from rebalancer.specs.limits import kept_items
-from rebalancer.specs.selection import GroupwiseSpec, positions
+from rebalancer.specs.selection import GroupwiseSpec
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -95,7 +95,7 @@ class CountCostSpec(GroupwiseSpec):
         problem = model.problem
         scope = problem.scopes[self.scope]
         kept = kept_items(scope.items, self.filter)
-        there = self.grouped(problem).tally(model, positions(scope, kept), len(kept))
+        there = self.grouped(problem).tally(model, scope.among(kept), len(kept))
         terms: list[tuple[Cells, Amount]] = []
         slope = Fraction(0)
         for low, high in pairwise(self.costs):

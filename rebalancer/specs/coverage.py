@@ -11,7 +11,7 @@ from rebalancer.model import Component, Grid
 from rebalancer.problem import Fault
 from rebalancer.specs.fields import ItemFilter, ScopeName, Whole
 from rebalancer.specs.limits import kept_items
-from rebalancer.specs.selection import GroupwiseSpec, Objects, excess, one_group, positions, reachable
+from rebalancer.specs.selection import GroupwiseSpec, Objects, excess, one_group, reachable
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -47,7 +47,7 @@ class CoverageSpec(GroupwiseSpec):
         kept = reachable(scope, kept_items(scope.items, self.filter))
         if not len(groups) or not len(kept):
             return []
-        place = positions(scope, kept)
+        place = scope.among(kept)
         there = groups.tally(model, place, len(kept))
         terms = [(there, -1)]
         if self.unless is not None:

@@ -59,9 +59,7 @@ class DiversifyWithinScopeItemSpec(Spec):
         room = capacities(problem, self.dimension, problem.container_name)[1]
         kept = kept_items(scope.items, self.scope_item_filter)
         kept = kept[[offered[item] > 0 for item in kept.tolist()]]
-        position = np.full(len(scope.items) + 1, -1, np.int64)
-        position[kept] = np.arange(len(kept))
-        item = position[scope.item_of[:-1]]  # of each container
+        item = scope.among(kept)[:-1].astype(np.int64)  # of each container
         used = np.flatnonzero((item >= 0) & np.array([capacity > 0 for capacity in room], bool))
         if not len(groups) or not len(used):
             return model.linear([])

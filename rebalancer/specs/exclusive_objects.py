@@ -53,10 +53,8 @@ class ExclusiveObjectsSpec(Spec):
         count = len(self.pairs)
         if not count or not len(kept):
             return []
-        position = np.full(len(scope.items) + 1, -1, np.int32)
-        position[kept] = np.arange(len(kept), dtype=np.int32)
         member = problem.objects.lookup([name for pair in self.pairs for name in (pair.object1, pair.object2)])
-        there = model.custom_tally(np.repeat(np.arange(count), 2), member, count, position[scope.item_of], len(kept))
+        there = model.custom_tally(np.repeat(np.arange(count), 2), member, count, scope.among(kept), len(kept))
         sign = 1 if self.separate else -1
         return [
             Component(

@@ -29,7 +29,7 @@ from rebalancer.specs.fields import (
     exact,
     limit_field,
 )
-from rebalancer.specs.limits import among, kept_items
+from rebalancer.specs.limits import kept_items
 from rebalancer.specs.own_item import in_own_item, repeated
 
 if TYPE_CHECKING:
@@ -202,8 +202,8 @@ class FlowSpec(Spec):
         )
         (starts, source), (ends, end) = (np.unique(side, return_inverse=True) for side in ways.T)
         pair, rows = np.arange(len(self.pairs)), len(self.pairs) * len(starts)
-        sends = in_own_item(model, pair, senders, len(pair), among(scope, starts), len(starts))
-        receives = model.custom_tally(*repeated(pair, receivers, len(starts)), rows, among(scope, ends), len(ends))
+        sends = in_own_item(model, pair, senders, len(pair), scope.among(starts), len(starts))
+        receives = model.custom_tally(*repeated(pair, receivers, len(starts)), rows, scope.among(ends), len(ends))
         both = model.hinge(model.linear([(sends, 1), (receives, 1)], -1))
         known = problem.dimension(self.dimension)
         amount = np.repeat(known.values[senders, 0], len(starts))[:, None]

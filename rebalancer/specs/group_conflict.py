@@ -11,7 +11,7 @@ from rebalancer.model import Component
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import ItemFilter, ScopeName
 from rebalancer.specs.limits import kept_items
-from rebalancer.specs.selection import MISSING, Missing, Objects, excess, one_group, outside, positions, selected
+from rebalancer.specs.selection import MISSING, Missing, Objects, excess, one_group, outside, selected
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -49,7 +49,7 @@ class GroupConflictSpec(Spec):
         problem = model.problem
         scope = problem.scopes[self.scope]
         kept = kept_items(scope.items, self.filter)
-        place = positions(scope, kept)
+        place = scope.among(kept)
         first, others = self.objects.members(problem), selected(problem, self.others)
         together = np.union1d(first, others)
         # the ways out: the one set leaves, or the other, or all but one object, where that one may stay

@@ -20,7 +20,6 @@ from rebalancer.specs.fields import (
     ScopeName,
 )
 from rebalancer.specs.limits import kept_items
-from rebalancer.specs.selection import positions
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -77,7 +76,7 @@ class GroupDependencySpec(Spec):
         if not pairs or not len(kept):
             return []
         needs, needed = np.array(pairs, np.int64).T
-        item_of = positions(scope, kept)
+        item_of = scope.among(kept)
 
         def present(chosen: IntArray) -> Cells:
             """Return whether each of some groups is in each item."""

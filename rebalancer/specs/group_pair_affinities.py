@@ -11,7 +11,7 @@ from rebalancer.model.grid import DENSE_CELLS
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import ItemFilter, Number, Part, ScopeName, exact
 from rebalancer.specs.limits import kept_items
-from rebalancer.specs.selection import Objects, positions
+from rebalancer.specs.selection import Objects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ class GroupPairAffinitiesSpec(Spec):
         problem = model.problem
         scope = problem.scopes[self.scope]
         kept = kept_items(scope.items, self.filter)
-        place = positions(scope, kept)
+        place = scope.among(kept)
         alike: dict[tuple[int, int, int, Fraction], list[_Sets]] = {}  # alike: in bounds as well
         for entry in self.affinities:
             first, second = entry.first.members(problem), entry.second.members(problem)

@@ -73,14 +73,12 @@ class LeftoverRatioSpec(Spec):
                 (model.amount(self.scope, self.other_dimension, items=kept), 1),
             ]
         else:
-            position = np.full(len(problem.scopes[self.scope].items) + 1, -1, np.int32)
-            position[kept] = np.arange(len(kept), dtype=np.int32)
             count = len(problem.objects)
             use = model.custom_tally(
                 np.zeros(count, np.int64),
                 np.arange(count),
                 1,
-                position[problem.scopes[self.scope].item_of],
+                problem.scopes[self.scope].among(kept),
                 len(kept),
                 weight=weight[0],
                 unit=weight[1],

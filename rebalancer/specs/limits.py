@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.model import Cells, Grid, ModelBuilder, Param
-from rebalancer.problem import Names, Path, Problem, Scope, ScopeDimension
+from rebalancer.problem import Names, Path, Problem, ScopeDimension
 from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.fields import Filter, Limit, Number, exact
 
@@ -29,13 +29,6 @@ def kept_items(names: Names, chosen: Filter | None) -> IntArray:
     keep = np.full(len(names), chosen.items_whitelist is None)
     keep[listed] = chosen.items_whitelist is not None
     return np.flatnonzero(keep)
-
-
-def among(scope: Scope, items: IntArray) -> NDArray[np.int32]:
-    """Return the position of each container's item among some items of a scope, as tallies have it; -1: in none."""
-    position = np.full(len(scope.items) + 1, -1, np.int32)
-    position[items] = np.arange(len(items), dtype=np.int32)
-    return position[scope.item_of]
 
 
 def capacities(problem: Problem, dimension: str, scope: str) -> tuple[ScopeDimension, list[Fraction]]:

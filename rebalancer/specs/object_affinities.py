@@ -12,7 +12,7 @@ from rebalancer.model import Component
 from rebalancer.problem import Fault, unknown_name
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import ItemFilter, Name, ObjectName, Part, ScopeOrContainer
-from rebalancer.specs.limits import among, kept_items
+from rebalancer.specs.limits import kept_items
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class ObjectAffinitiesSpec(Spec):
         out = []
         if calling and len(kept):
             rows = np.array(calling, np.int64)
-            missing = _counted(model, rows, [1, -1, -1], among(scope, kept), len(kept))
+            missing = _counted(model, rows, [1, -1, -1], scope.among(kept), len(kept))
             out.append(self._component(model, missing, rows[:, -1], kept))
         if always:
             table = np.array(always, np.int64)

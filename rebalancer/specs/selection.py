@@ -169,13 +169,6 @@ def one_group(members: IntArray) -> Groups:
     return Groups(np.zeros(len(members), np.int64), members, np.array([len(members)], np.int64))
 
 
-def positions(scope: Scope, kept: IntArray) -> NDArray[np.int32]:
-    """Return the position of each container's item among the kept ones, -1 for none; last: of unplaced objects."""
-    place = np.full(len(scope.items) + 1, -1, np.int32)
-    place[kept] = np.arange(len(kept), dtype=np.int32)
-    return place[scope.item_of]
-
-
 def reachable(scope: Scope, kept: IntArray) -> IntArray:
     """Return the kept items that an object can be in: not those without containers."""
     return kept[np.isin(kept, scope.item_of)]

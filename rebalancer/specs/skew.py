@@ -20,7 +20,6 @@ from rebalancer.specs.selection import (
     excess,
     one_group,
     outside,
-    positions,
 )
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ class SkewSpec(GroupwiseSpec):
             item_of[~listed] = UNPLACED
         kept: IntArray = kept_items(scope.items, self.filter)
         kept = kept[np.isin(kept, item_of)]
-        return np.where(item_of >= 0, positions(scope, kept), -1).astype(np.int32), len(kept)
+        return np.where(item_of >= 0, scope.among(kept), -1).astype(np.int32), len(kept)
 
     def _floor(self, model: ModelBuilder, number: Cells, count: int) -> Cells:
         """Return what each group's fullest domain is compared with: shape (groups, 1)."""

@@ -10,7 +10,6 @@ from rebalancer.problem import Problem, ProblemBuilder
 from rebalancer.specs.base import Spec
 from rebalancer.specs.disaster_recovery_capacity import DisasterRecoveryCapacitySpec
 from rebalancer.specs.flow import FlowSpec
-from rebalancer.specs.limits import among
 from rebalancer.specs.own_item import in_own_item
 from tests.specs.sizes import numbers
 from tests.specs.worlds import compiled, world
@@ -19,7 +18,7 @@ from tests.specs.worlds import compiled, world
 def test_each_row_counts_who_is_in_its_own_item() -> None:
     model, problem = ModelBuilder(world()), world()
     group, member = np.array([0, 0, 1, 2]), problem.objects.lookup(["a", "b", "c", "d"])
-    rows = in_own_item(model, group, member, 3, among(problem.scopes["host"], np.array([2, 1, 0])), 3)
+    rows = in_own_item(model, group, member, 3, problem.scopes["host"].among(np.array([2, 1, 0])), 3)
     assert (rows.groups, rows.items, rows.low, rows.high) == (9, 1, 0, 2)  # no more than are in a group
     found = evaluate_cells(CellValues(problem, problem.initial), rows).integers.dense()[:, 0]
     assert found.tolist() == [0, 0, 2, 0, 1, 0, 0, 0, 0]  # a and b are on h0, c is on h1, d is nowhere
