@@ -190,29 +190,22 @@ class Combining(Formulas):
 
     def nth_largest(self, source: Cells, rank: int) -> Cells:
         """Return the cell with ``rank`` others above it (of too few cells, the smallest): shape (1, 1)."""
-        return self._ordered(source, None, None, 1, 1, rank, Gathering.NTH_LARGEST)
+        return self._ordered(source, None, 1, rank, Gathering.NTH_LARGEST)
 
     def all_but_largest(self, source: Cells, rank: int) -> Cells:
         """Return, for every item, the sum over groups without the ``rank`` largest: shape (1, items)."""
-        return self._ordered(source, None, np.arange(source.items), 1, source.items, rank, Gathering.ALL_BUT_LARGEST)
+        return self._ordered(source, np.arange(source.items), source.items, rank, Gathering.ALL_BUT_LARGEST)
 
     def _ordered(
-        self,
-        source: Cells,
-        group_map: NDArray[Any] | None,
-        item_map: NDArray[Any] | None,
-        groups: int,
-        items: int,
-        rank: int,
-        how: Gathering,
+        self, source: Cells, item_map: NDArray[np.int64] | None, items: int, rank: int, how: Gathering
     ) -> Cells:
-        count = self._most_inputs(source, group_map, item_map, groups, items) if how is Gathering.ALL_BUT_LARGEST else 1
+        count = self._most_inputs(source, None, item_map, 1, items) if how is Gathering.ALL_BUT_LARGEST else 1
         if count * source.largest > LARGE_LIMIT:
             source = self.rounded(source, LARGE_LIMIT // count)
         return self._add(
             Reduce(
                 len(self.cells),
-                groups,
+                1,
                 items,
                 source.unit,
                 count * min(0, source.low),
@@ -220,7 +213,7 @@ class Combining(Formulas):
                 count * source.error,
                 source,
                 how,
-                group_map,
+                None,
                 item_map,
                 Grid.constant(1, 1, 1),
                 Param.constant(1),
