@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from rebalancer.problem import Fault, InputError, Path, to_fraction, unknown_name
+from rebalancer.specs.base import Spec
 from rebalancer.specs.entries import InFlight, Policy
+
+
+def kind(spec: Any, wanted: Literal["goal", "constraint"], path: Path) -> None:
+    """Check that a spec can be a goal, or a constraint.
+
+    Raises
+    ------
+    InputError
+        It is no spec, or one of the other kind.
+    """
+    if not isinstance(spec, Spec):
+        hint = f"; write {spec.__name__}(…)" if isinstance(spec, type) else ""
+        raise InputError([Fault("wrong-type", f"expected a spec, got {spec!r}{hint}", path, spec)])
+    if not (spec.is_goal() if wanted == "goal" else spec.is_constraint()):
+        raise InputError([Fault("wrong-kind", f"{spec.key} cannot be a {wanted}", path, spec.key)])
 
 
 def number(value: Any, field: str, path: Path) -> Fraction:

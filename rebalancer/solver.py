@@ -6,25 +6,26 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rebalancer import arguments, inputs
 from rebalancer.dialects.base import Dialect
 from rebalancer.dialects.entries import NamedRule, Rules, expand
-from rebalancer.inputs import AssignmentLike, GroupsLike, ValuesLike
+from rebalancer.inputs import AssignmentLike
 from rebalancer.placement import Placement, check_placement
-from rebalancer.problem import Column, Fault, InputError, Problem, ProblemBuilder
+from rebalancer.problem import Fault, InputError, Problem
 from rebalancer.rounding import coarse_goals
 from rebalancer.search import InternalError, search
 from rebalancer.settings import Settings
 from rebalancer.solution import Evaluation, Solution
 from rebalancer.specs.base import Spec
 from rebalancer.specs.entries import Constraint, Goal, InFlight, Policy, check_entries
+from rebalancer.stated import StatedProblem
 
 if TYPE_CHECKING:
     from rebalancer.engines.base import Progress
@@ -39,10 +40,8 @@ log = logging.getLogger(__name__)
 #: So many goals are said to be rounded, by name; of the others how many they are. `rebalance check` tells all.
 _WARNINGS = 3
 
-_Part: TypeAlias = Callable[[ProblemBuilder], None]
 
-
-class Rebalancer:
+class Rebalancer(StatedProblem):
     """Objects, containers, and what a good placement is.
 
     Calls may come in any order. What has not the form that a method asks for raises `InputError` there; what is wrong
@@ -68,12 +67,7 @@ class Rebalancer:
     """
 
     def __init__(self, object_name: str = "object", container_name: str = "container") -> None:
-        inputs.check_name(object_name, "object_name", ("object",))
-        inputs.check_name(container_name, "container_name", ("container",))
-        self._object_name = object_name
-        self._container_name = container_name
-        self._placements: _Part | None = None
-        self._parts: list[_Part] = []
+        super().__init__(object_name, container_name)
         self._goals: list[Goal] = []
         self._constraints: list[Constraint] = []
         self._statements: list[Rules] = []
@@ -81,7 +75,6 @@ class Rebalancer:
         self._from_rules: frozenset[str] = frozenset()
         self._settings = Settings()
         self._scenario: Scenario | None = None
-        self._problem: Problem | None = None
         self._model: Model | None = None
 
     @classmethod
@@ -110,104 +103,11 @@ class Rebalancer:
         solver._settings = Settings.of(scenario.solve)
         return solver
 
-    # -- what the world is --------------------------------------------------------------------------------------------
-
-    def set_assignment(
-        self, assignment: AssignmentLike, unassigned: Iterable[str] = (), containers: Iterable[str] = ()
-    ) -> None:
-        """State where every object is now. A second call replaces the first.
-
-        Parameters
-        ----------
-        assignment : mapping, Series or DataFrame
-            ``{container: [objects]}`` with every container, empty ones too; or object -> container as a mapping, a
-            Series, or a DataFrame with columns named like the object and the container. NA or None: unplaced.
-        unassigned : iterable of str
-            Further objects that are in no container.
-        containers : iterable of str
-            Further containers: the way to state empty ones where the assignment is given by object. (The categories of
-            a categorical column are containers too.)
-
-        Raises
-        ------
-        InputError
-            The assignment has none of these forms, or a name is no text.
-        """
-        read = inputs.read_placements(assignment, self._object_name, self._container_name)
-        loose = inputs.read_names(unassigned, self._object_name, ("unassigned",))
-        others = inputs.read_names(containers, self._container_name, ("containers",))
-
-        def state(builder: ProblemBuilder) -> None:
-            builder.add_containers(list(dict.fromkeys([*read.listed, *others])))
-            if read.contents is None:
-                builder.add_placements(Column(read.objects, read.containers))
-            builder.set_assignment(read.contents or {}, loose)
-
-        self._change()
-        self._placements = state
-
-    def add_object_dimension(self, name: str, values: ValuesLike, default: Any = 0) -> None:
-        """State what objects use.
-
-        Parameters
-        ----------
-        name : str
-        values : mapping, Series or DataFrame
-            Object -> number, or object -> list of numbers, which makes a vector (as do several columns of a DataFrame).
-        default : number
-            Of the objects that are not there.
-        """
-        given = inputs.read_values(values, self._object_name, ("dimensions", name))
-        self._add("dimension", name, lambda builder: builder.add_object_dimension(name, given, default))
-
-    def add_container_dimension(self, name: str, values: ValuesLike, default: Any = 1) -> None:
-        """State what containers offer: container -> number."""
-        self.add_scope_dimension(name, self._container_name, values, default)
-
-    def add_scope_dimension(self, name: str, scope: str, values: ValuesLike, default: Any = 1) -> None:
-        """State what the items of a scope offer: item -> number."""
-        given = inputs.read_values(values, scope, ("dimensions", name, scope))
-        self._add("dimension", name, lambda builder: builder.add_scope_dimension(name, scope, given, default))
-
-    def add_dynamic_object_dimension(
-        self, name: str, scope: str, values: Mapping[str, Mapping[str, Any]], default: Any = 0
-    ) -> None:
-        """State what an object uses depending on the scope item that it is in: item -> object -> number."""
-        given = inputs.read_items(values, self._object_name, ("dimensions", name))
-        self._add("dimension", name, lambda builder: builder.add_dynamic_object_dimension(name, scope, given, default))
-
-    def add_scope(self, name: str, items: GroupsLike) -> None:
-        """State a grouping of containers: item -> containers, or a table container -> item."""
-        given = inputs.read_groups(items, name, self._container_name, ("scopes", name))
-        self._add("scope", name, lambda builder: builder.add_scope(name, given))
-
-    def add_partition(self, name: str, groups: GroupsLike) -> None:
-        """State a grouping of objects: group -> objects, or a table object -> group. Groups may overlap."""
-        given = inputs.read_groups(groups, name, self._object_name, ("partitions", name))
-        self._add("partition", name, lambda builder: builder.add_partition(name, given))
-
-    def add_object_attribute(self, name: str, values: ValuesLike) -> None:
-        """State a fact about objects: object -> value. One text or number each makes it a partition as well."""
-        self._add_attribute("object", self._object_name, name, values)
-
-    def add_container_attribute(self, name: str, values: ValuesLike) -> None:
-        """State a fact about containers: container -> value. One text or number each makes it a scope as well."""
-        self._add_attribute("container", self._container_name, name, values)
-
-    def _add_attribute(self, kind: str, what: str, name: str, values: ValuesLike) -> None:
-        given = inputs.read_facts(values, name, what, ("attributes", kind, name))
-        self._add("attribute", name, lambda builder: builder.add_attribute(kind, name, given))
-
-    def _add(self, what: str, name: str, part: _Part) -> None:
-        inputs.check_name(name, what, (f"{what}s",))
-        self._change()
-        self._parts.append(part)
-
     def _change(self) -> None:
         if self._scenario is not None:
             message = "the problem of a scenario is complete; change the file instead"
             raise InputError([Fault("complete-problem", message)])
-        self._problem = None
+        super()._change()
         self._model = None
 
     # -- what is good -------------------------------------------------------------------------------------------------
@@ -246,7 +146,7 @@ class Rebalancer:
             The spec cannot be a constraint, or a parameter is wrong.
         """
         path = ("constraints", len(self._constraints))
-        self._check_kind(spec, spec.is_constraint() if isinstance(spec, Spec) else False, "constraint", path)
+        arguments.kind(spec, "constraint", path)
         chosen = arguments.policy(policy, path)
         cost, state = (
             arguments.number(value, field, path)
@@ -276,7 +176,7 @@ class Rebalancer:
             The spec cannot be a goal, or a parameter is wrong.
         """
         path = ("goals", len(self._goals))
-        self._check_kind(spec, spec.is_goal() if isinstance(spec, Spec) else False, "goal", path)
+        arguments.kind(spec, "goal", path)
         factor, position = arguments.number(weight, "weight", path), arguments.position(tuple_pos, "tuple_pos", path)
         self._goals.append(Goal(spec, name, factor, position, path))
         self._model = None
@@ -336,31 +236,7 @@ class Rebalancer:
         )
         self._model = None
 
-    def _check_kind(self, spec: Any, fits: bool, kind: str, path: tuple[str | int, ...]) -> None:
-        if not isinstance(spec, Spec):
-            hint = f"; write {spec.__name__}(…)" if isinstance(spec, type) else ""
-            raise InputError([Fault("wrong-type", f"expected a spec, got {spec!r}{hint}", path, spec)])
-        if not fits:
-            raise InputError([Fault("wrong-kind", f"{spec.key} cannot be a {kind}", path, spec.key)])
-
     # -- using it -----------------------------------------------------------------------------------------------------
-
-    @property
-    def problem(self) -> Problem:
-        """The problem as stated so far.
-
-        Raises
-        ------
-        InputError
-            With everything that is wrong with it.
-        """
-        if self._problem is None:
-            builder = ProblemBuilder(self._object_name, self._container_name)
-            for part in (self._placements, *self._parts):
-                if part is not None:
-                    part(builder)
-            self._problem = builder.build()
-        return self._problem
 
     @property
     def model(self) -> Model:
