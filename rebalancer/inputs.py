@@ -82,7 +82,7 @@ def read_placements(assignment: AssignmentLike, object_name: str, container_name
         raise _no_table(assignment, ("assignment",))
     by_object = [value is None or isinstance(value, str) or _is_missing(value) for value in assignment.values()]
     if by_object and all(by_object):
-        return _by_object(assignment, object_name, container_name)
+        return _by_object(assignment, object_name)
     if any(by_object):
         name = list(assignment)[by_object.index(True)]
         forms = f"{container_name} -> list, or {object_name} -> {container_name}"
@@ -91,7 +91,7 @@ def read_placements(assignment: AssignmentLike, object_name: str, container_name
     return _by_container(cast("Mapping[str, Iterable[str]]", assignment), object_name, container_name)
 
 
-def _by_object(assignment: Mapping[str, Any], object_name: str, container_name: str) -> Placements:
+def _by_object(assignment: Mapping[str, Any], object_name: str) -> Placements:
     objects = list(assignment)
     containers = [value if isinstance(value, str) else None for value in assignment.values()]
     _check_text(objects, object_name, ("assignment",))

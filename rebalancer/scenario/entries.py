@@ -104,7 +104,7 @@ class _Entry:
             self._report("wrong-kind", message, typed, value=typed)
             return None
         options = self._options(beside, key)
-        spec = self._spec(typed, key, body)
+        spec = self._spec(key, body)
         if spec is None or options is None:
             return None
         path = (*self.prefix, *self.path)
@@ -241,7 +241,7 @@ class _Entry:
         options: ConstraintOptions | GoalOptions | None = settled.value
         return options
 
-    def _spec(self, typed: str, key: str, body: Any) -> Spec | Dialect | None:
+    def _spec(self, key: str, body: Any) -> Spec | Dialect | None:
         kind = _kind(key)
         path = (*self.path, key)
         if not isinstance(body, Mapping):

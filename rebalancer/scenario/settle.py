@@ -124,7 +124,7 @@ class _Repair:
                 if not self._was_touched(loc):
                     where = self._name_of(loc[:-1])
                     self._report("missing-field", f"missing field '{name}' of {where}", loc[:-1], name)
-                if not self._fill(loc, model, name):
+                if not self._fill(loc, name):
                     return _HOPELESS
                 continue
             is_key = error["loc"] and error["loc"][-1] == "[key]"
@@ -276,7 +276,7 @@ class _Repair:
         self.touched[keys] = self.touched.get(keys, 0) + 1
         return self.touched[keys]
 
-    def _fill(self, loc: Path, model: type[BaseModel] | None, name: str) -> bool:
+    def _fill(self, loc: Path, name: str) -> bool:
         place = (*loc[:-1], name)
         times = self._touch(place)
         parent = _at(self.data, loc[:-1])

@@ -130,11 +130,11 @@ class Sources:
                 what, stated, place, override.document.file, stated.url if own else override.url, url_path, True
             )
         file = self.files.main.document.file
-        if self._is_sound(table, what, position, path):
+        if self._is_sound(table, what, path):
             return Source(what, table, path, file, table.url, (*path, "url"), False)
         return None
 
-    def _is_sound(self, table: TableSource, what: str, position: int, path: Path) -> bool:
+    def _is_sound(self, table: TableSource, what: str, path: Path) -> bool:
         fields = ("file", "query", "url")
         lost = {(*path, field) for field in fields} | {("tables", what, field) for field in fields}
         if not lost.isdisjoint(self.files.incomplete):

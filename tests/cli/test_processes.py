@@ -175,7 +175,7 @@ def test_quiet_is_quiet(tmp_path: Path) -> None:
     assert json.loads(out)["status"] == "OPTIMAL"
 
 
-def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:
+def test_a_reader_that_leaves_is_no_traceback() -> None:
     running = process("schema")
     assert running.stdout is not None
     running.stdout.close()

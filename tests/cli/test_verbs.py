@@ -185,7 +185,7 @@ def test_an_unknown_verb_has_a_suggestion() -> None:
     assert error["code"] == "usage"
 
 
-def test_what_an_option_means_is_not_taken_from_behind_two_dashes(tmp_path: Path) -> None:
+def test_what_an_option_means_is_not_taken_from_behind_two_dashes() -> None:
     result = run("check", "--", "--json")
     assert (result.exit_code, result.stdout) == (2, "")
 

@@ -238,7 +238,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     assert fault(caught)[1].endswith("cannot be used: file is not a database")
 
 
-def test_no_message_holds_a_password(tmp_path: Path) -> None:
+def test_no_message_holds_a_password() -> None:
     for url in (
         "postgresql+psycopg://rb:hunter2@127.0.0.1:1/history",
         "nosuch+driver://rb:hunter2@127.0.0.1/history",

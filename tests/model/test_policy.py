@@ -81,8 +81,8 @@ def test_a_broken_cell_may_get_better_and_worse_again_but_not_worse_than_at_the_
     assert built.evaluate(built.problem.initial).feasible
 
 
-@pytest.mark.parametrize(("by", "components"), [("cell", 2), ("item", 2), ("group", 1), ("all", 1)])
-def test_flat_penalties_are_paid_by_component(by: By, components: int) -> None:
+@pytest.mark.parametrize(("by", "broken"), [("cell", 3), ("item", 3), ("group", 2), ("all", 1)])
+def test_flat_penalties_are_paid_by_component(by: By, broken: int) -> None:
     built = model("SOFT", by)
     score = built.evaluate(at(built.problem, x0="h2", x1="h2"))
     assert score.violations[0] == 1
@@ -95,10 +95,9 @@ def test_flat_penalties_are_paid_by_component(by: By, components: int) -> None:
     part = Component(cells, by)
     plain = assemble(builder, [], [ConstraintCells("c", "s", "SOFT", Fraction(1), Fraction(1000), 0, (part,))])
     score = plain.evaluate(at(plain.problem, x0="h2"))
-    expected = {"cell": 3, "item": 3, "group": 2, "all": 1}[by]
-    assert (score.violations[0], score.broken_components[0]) == (4, expected)
-    assert score.objective[0] == 4 + 1000 * expected
-    assert score.integers[0] == 4 + 1000 * expected
+    assert (score.violations[0], score.broken_components[0]) == (4, broken)
+    assert score.objective[0] == 4 + 1000 * broken
+    assert score.integers[0] == 4 + 1000 * broken
 
 
 @pytest.mark.parametrize("policy", ["DEFAULT", "SOFT"])

@@ -3,7 +3,6 @@
 import io
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,7 +118,7 @@ def test_thousands_of_broken_constraints_are_not_all_named_in_the_headline(monke
     assert piped(solver.solve()).splitlines()[1].endswith("fits-18, fits-19, … and 10 more")
 
 
-def test_nothing_has_to_move(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_nothing_has_to_move(monkeypatch: pytest.MonkeyPatch) -> None:
     engines.use(monkeypatch, engines.enumerated)
     solver = Rebalancer("task", "host")
     solver.set_assignment({"h0": ["t0"]})
