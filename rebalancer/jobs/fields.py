@@ -10,7 +10,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from rebalancer.problem import PlainText, to_fraction
 from rebalancer.scenario.plan_section import PlanOptions
-from rebalancer.scenario.sections import Seconds, SolveOptions, TableSource
+from rebalancer.scenario.sections import SolveOptions, TableSource
+from rebalancer.scenario.values import PLAIN, Seconds, at_least, one_or_many, or_empty
 from rebalancer.specs.fields import Name, Part, Whole
 
 #: A snapshot that lost more than this since the last accepted run is refused, unless the job says otherwise.
@@ -36,12 +37,6 @@ def _from_zero_to_one(value: Fraction) -> Fraction:
     return value
 
 
-def _not_negative(value: Any) -> Any:
-    if value < 0:
-        raise ValueError(f"out of range: expected 0 or more, got {float(value):g}")
-    return value
-
-
 def _one_or_more(value: int) -> int:
     if value < 1:
         raise ValueError(f"out of range: expected 1 or more, got {value}")
@@ -56,20 +51,12 @@ def _printable(value: str) -> str:
     return value
 
 
-def _one_or_many(value: Any) -> Any:
-    return [] if value is None else value if isinstance(value, list | tuple) else [value]
-
-
-_EMPTY = BeforeValidator(lambda value: {} if value is None else value)
-
 #: A share of a whole: ``10%`` or 0.1.
 Share: TypeAlias = Annotated[
     Fraction, BeforeValidator(_share, json_schema_input_type=str | float), AfterValidator(_from_zero_to_one)
 ]
 #: How much better, relative to what it was: ``1%`` or 0.01.
-Gain: TypeAlias = Annotated[
-    Fraction, BeforeValidator(_share, json_schema_input_type=str | float), AfterValidator(_not_negative)
-]
+Gain: TypeAlias = Annotated[Fraction, BeforeValidator(_share, json_schema_input_type=str | float), at_least(0)]
 
 
 class KubernetesFiles(Part):
@@ -96,10 +83,10 @@ class SnapshotOptions(Part):
             Name,
             Annotated[
                 tuple[TableSource, ...],
-                BeforeValidator(_one_or_many, json_schema_input_type=TableSource | list[TableSource]),
+                one_or_many(TableSource),
             ],
         ],
-        _EMPTY,
+        or_empty({}),
     ] = Field({}, description="Table of the scenario: where its rows come from instead.")
     url: Name | None = Field(None, description="The database of all queries that name none.")
     kubernetes: KubernetesFiles | None = Field(None, description="A snapshot of a cluster, instead of tables.")
@@ -118,13 +105,11 @@ class SnapshotOptions(Part):
 class Guards(Part):
     """What no night may do by itself."""
 
-    max_moves: Annotated[Whole, AfterValidator(_not_negative)] | None = Field(
+    max_moves: Annotated[Whole, at_least(0)] | None = Field(
         None, description="Most steps of a plan; steps that only make room count."
     )
     max_moved_fraction: Share | None = Field(None, description="Most objects that move, as a share of all.")
-    when_exceeded: Annotated[
-        Literal["refuse", "trim"], BeforeValidator(lambda value: str(value) if isinstance(value, str) else value)
-    ] = Field(
+    when_exceeded: Annotated[Literal["refuse", "trim"], PLAIN] = Field(
         "refuse", description="refuse: no plan, exit code 8; trim: as many whole waves of the plan as are allowed."
     )
     min_gain: Gain | None = Field(
@@ -159,13 +144,13 @@ class JobFile(Part):
         description="The rules, and whatever of the state does not come from the snapshot; relative to the job file. "
         "With a snapshot of Kubernetes it is optional, and holds what an included file may hold.",
     )
-    snapshot: Annotated[SnapshotOptions, _EMPTY] = Field(
+    snapshot: Annotated[SnapshotOptions, or_empty({})] = Field(
         SnapshotOptions(), description="Tonight's state; left out: the scenario's own."
     )
-    solve: Annotated[SolveOptions, _EMPTY] = Field(SolveOptions(), description="Over the scenario's own `solve`.")
-    plan: Annotated[PlanOptions, _EMPTY] = Field(PlanOptions(), description="Over the scenario's own `plan`.")
-    guards: Annotated[Guards, _EMPTY] = Field(Guards(), description="What no night may do by itself.")
-    output: Annotated[Output, _EMPTY] = Field(Output(), description="Where plans go.")
+    solve: Annotated[SolveOptions, or_empty({})] = Field(SolveOptions(), description="Over the scenario's own `solve`.")
+    plan: Annotated[PlanOptions, or_empty({})] = Field(PlanOptions(), description="Over the scenario's own `plan`.")
+    guards: Annotated[Guards, or_empty({})] = Field(Guards(), description="What no night may do by itself.")
+    output: Annotated[Output, or_empty({})] = Field(Output(), description="Where plans go.")
     history: Name | None = Field(
         None, description="SQLAlchemy URL of the history; left out: history.db beside the job file."
     )

@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from rebalancer.problem import Fault, InputError, Names, Path, Problem, unknown_name
-from rebalancer.scenario.durations import parse_duration
-from rebalancer.specs.fields import Flag, Name, Number, Part, Whole, exact
+from rebalancer.scenario.values import Seconds, at_least, or_empty
+from rebalancer.specs.fields import Flag, Name, Number, Part, Whole
 
-
-def _not_negative(value: Any) -> Any:
-    if value is not None and exact(value) < 0:
-        raise ValueError(f"out of range: expected 0 or more, got {float(exact(value)):g}")
-    return value
-
-
-_Count: TypeAlias = Annotated[Whole, AfterValidator(_not_negative)]
-_Amount: TypeAlias = Annotated[Number, AfterValidator(_not_negative)]
+_Count: TypeAlias = Annotated[Whole, at_least(0)]
+_Amount: TypeAlias = Annotated[Number, at_least(0)]
 
 
 class Cap(Part):
     """How many moves at once: for all, and for some by name."""
 
     default: _Count | None = Field(None, description="For all that are not listed; left out: as many as there are.")
-    values: Annotated[Mapping[Name, _Count], BeforeValidator(lambda value: {} if value is None else value)] = Field(
-        {}, description="Name: how many."
-    )
+    values: Annotated[Mapping[Name, _Count], or_empty({})] = Field({}, description="Name: how many.")
 
 
 def _cap(value: Any) -> Any:
@@ -36,8 +27,6 @@ def _cap(value: Any) -> Any:
 
 
 CapField: TypeAlias = Annotated[Cap, BeforeValidator(_cap, json_schema_input_type=int | Cap)]
-_EMPTY = BeforeValidator(lambda value: {} if value is None else value)
-_Duration: TypeAlias = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str | float)]
 
 
 class PlanOptions(Part):
@@ -46,20 +35,20 @@ class PlanOptions(Part):
     max_in_flight: _Count | None = Field(None, description="Moves in flight together.")
     max_in_per_container: CapField | None = Field(None, description="Moves in flight into a container.")
     max_out_per_container: CapField | None = Field(None, description="Moves in flight out of a container.")
-    max_per_scope_item: Annotated[Mapping[Name, CapField], _EMPTY] = Field(
+    max_per_scope_item: Annotated[Mapping[Name, CapField], or_empty({})] = Field(
         {}, description="Scope: moves in flight into or out of an item, those within it once."
     )
-    max_per_group: Annotated[Mapping[Name, CapField], _EMPTY] = Field(
+    max_per_group: Annotated[Mapping[Name, CapField], or_empty({})] = Field(
         {}, description="Partition: objects of a group in flight together (a disruption budget)."
     )
-    max_amount: Annotated[Mapping[Name, _Amount], _EMPTY] = Field(
+    max_amount: Annotated[Mapping[Name, _Amount], or_empty({})] = Field(
         {}, description="Dimension: the amount in flight together; of a vector, in each component."
     )
     staging: Flag = Field(True, description="Whether an object may wait on a third container where no order works.")
-    exact_time: _Duration = Field(
+    exact_time: Seconds = Field(
         5.0, description="Time for proving the fewest waves, counted as work, so that every run gives the same plan."
     )
-    expires: _Duration | None = Field(
+    expires: Seconds | None = Field(
         None, description="How long after it was made a plan may be started or gone on with; left out: for ever."
     )
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from rebalancer.problem import to_fraction
-from rebalancer.scenario.durations import parse_duration
 from rebalancer.scenario.plan_section import PlanOptions
+from rebalancer.scenario.values import PLAIN, Seconds, at_least, one_or_many, or_empty
 from rebalancer.settings import MOST_ITERATIONS, MOST_WORKERS
 from rebalancer.specs.entries import InFlight, Policy
 from rebalancer.specs.fields import Flag, Name, Number, Part, Whole, exact
@@ -20,23 +20,6 @@ MOST_COPIES = 10_000_000
 #: Positions up to this one are reported, the empty ones too.
 MOST_POSITIONS = 9_999
 _LARGEST_SEED = 2**31 - 1
-
-
-def _or(empty: Any) -> BeforeValidator:
-    """Read a key without a value (``goals:``) as an empty collection."""
-    return BeforeValidator(lambda value: empty if value is None else value)
-
-
-def _at_least(least: int, most: float = float("inf")) -> AfterValidator:
-    def check(value: Any) -> Any:
-        number = exact(value)
-        if number < least:
-            raise ValueError(f"out of range: expected {least} or more, got {float(number):g}")
-        if number > most:
-            raise ValueError(f"out of range: expected at most {most:.0f}, got {float(number):g}")
-        return value
-
-    return AfterValidator(check)
 
 
 def _real(value: Any) -> float:
@@ -50,10 +33,6 @@ def _above_zero(value: Any) -> Any:
     if (1 / step).denominator != 1:
         raise ValueError(f"out of range: a step must be 1 divided by a whole number, such as 0.01, got {float(step):g}")
     return value
-
-
-def _one_or_many(value: Any) -> Any:
-    return [] if value is None else value if isinstance(value, list | tuple) else [value]
 
 
 def _columns(value: Any) -> Any:
@@ -72,36 +51,30 @@ def _columns(value: Any) -> Any:
     return value
 
 
-_NAME_OR_NAMES = BeforeValidator(_one_or_many, json_schema_input_type=str | list[str])
-Names: TypeAlias = Annotated[tuple[Name, ...], _or(())]
+_NAME_OR_NAMES = one_or_many(str)
+Names: TypeAlias = Annotated[tuple[Name, ...], or_empty(())]
 #: What the table holds -> column.
 Columns: TypeAlias = Annotated[
     Mapping[Name, Name], BeforeValidator(_columns, json_schema_input_type=Mapping[str, str] | list[str])
 ]
-Groups: TypeAlias = Annotated[Mapping[Name, Annotated[Mapping[Name, Names], _or({})]], _or({})]
-#: A duration in seconds.
-Seconds: TypeAlias = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str | float)]
+Groups: TypeAlias = Annotated[Mapping[Name, Annotated[Mapping[Name, Names], or_empty({})]], or_empty({})]
 #: One number, or a list of numbers.
-Targets: TypeAlias = Annotated[
-    tuple[Number, ...], BeforeValidator(_one_or_many, json_schema_input_type=float | list[float]), Field(min_length=1)
-]
+Targets: TypeAlias = Annotated[tuple[Number, ...], one_or_many(float), Field(min_length=1)]
 Engine: TypeAlias = Literal["auto", "cpsat", "local_search", "neighbourhood"]
 
 
 class SolveOptions(Part):
     """How to solve, unless the caller says otherwise."""
 
-    engine: Annotated[Engine, BeforeValidator(lambda value: str(value) if isinstance(value, str) else value)] = Field(
-        "auto", description="What searches."
-    )
+    engine: Annotated[Engine, PLAIN] = Field("auto", description="What searches.")
     time_limit: Seconds = Field(60.0, description="Seconds, or a duration such as 60s, 5m, 1h30m.")
-    gap: Annotated[float, BeforeValidator(_real), _at_least(0)] = Field(
+    gap: Annotated[float, BeforeValidator(_real), at_least(0)] = Field(
         0.0, description="Stop when every position is proven this close, relative to its value."
     )
-    seed: Annotated[Whole, _at_least(0, _LARGEST_SEED)] = Field(0, description="The same seed gives the same choices.")
-    workers: Annotated[Whole, _at_least(1, MOST_WORKERS)] = Field(2, description="How many searchers.")
+    seed: Annotated[Whole, at_least(0, _LARGEST_SEED)] = Field(0, description="The same seed gives the same choices.")
+    workers: Annotated[Whole, at_least(1, MOST_WORKERS)] = Field(2, description="How many searchers.")
     deterministic: Flag = Field(False, description="The same answer on every run, whatever the threads.")
-    iterations: Annotated[Whole, _at_least(1, MOST_ITERATIONS)] | None = Field(
+    iterations: Annotated[Whole, at_least(1, MOST_ITERATIONS)] | None = Field(
         None, description="Rounds of search after which to stop."
     )
     deterministic_time: Seconds | None = Field(
@@ -149,14 +122,14 @@ class Unassigned(Part):
     """Objects that are in no container."""
 
     name: Name = Field(description="The object; with a count, web makes web-0, web-1, …")
-    count: Annotated[Whole, _at_least(1, MOST_COPIES)] | None = Field(
-        None, description="How many objects of this kind."
+    count: Annotated[Whole, at_least(1, MOST_COPIES)] | None = Field(None, description="How many objects of this kind.")
+    dimensions: Annotated[Mapping[Name, Any], or_empty({})] = Field(
+        {}, description="Dimension: what each of them uses."
     )
-    dimensions: Annotated[Mapping[Name, Any], _or({})] = Field({}, description="Dimension: what each of them uses.")
-    partitions: Annotated[Mapping[Name, Annotated[tuple[Name, ...], _NAME_OR_NAMES]], _or({})] = Field(
+    partitions: Annotated[Mapping[Name, Annotated[tuple[Name, ...], _NAME_OR_NAMES]], or_empty({})] = Field(
         {}, description="Partition: the group, or list of groups, that each of them is in."
     )
-    attributes: Annotated[Mapping[Name, Any], _or({})] = Field({}, description="Attribute: value.")
+    attributes: Annotated[Mapping[Name, Any], or_empty({})] = Field({}, description="Attribute: value.")
 
 
 class DynamicAmounts(Part):
@@ -164,7 +137,7 @@ class DynamicAmounts(Part):
 
     scope: Name = Field(description="Scope whose items decide.")
     default: Any = Field(0, description="For all pairs that are not listed, and outside the scope.")
-    values: Annotated[Mapping[Name, Annotated[Mapping[Name, Any], _or({})]], _or({})] = Field(
+    values: Annotated[Mapping[Name, Annotated[Mapping[Name, Any], or_empty({})]], or_empty({})] = Field(
         {}, description="Item: object: value."
     )
 
@@ -173,7 +146,7 @@ class LongAmounts(Part):
     """The long form of what objects use or scope items offer."""
 
     default: Any = Field(None, description="For all that are not listed.")
-    values: Annotated[Mapping[Name, Any], _or({})] = Field({}, description="Name: value.")
+    values: Annotated[Mapping[Name, Any], or_empty({})] = Field({}, description="Name: value.")
 
 
 def _unassigned(value: Any) -> Any:
@@ -192,9 +165,11 @@ class IncludedFile(Part):
     )
     scopes: Groups = Field({}, description="Scope: item: containers. A container may be in no item.")
     partitions: Groups = Field({}, description="Partition: group: objects. Groups may overlap.")
-    constraints: Annotated[tuple[Any, ...], _or(())] = Field((), description="What must hold.")
-    goals: Annotated[tuple[Any, ...], _or(())] = Field((), description="What to minimise.")
-    plan: Annotated[PlanOptions, _or({})] = Field(PlanOptions(), description="How moves are ordered and carried out.")
+    constraints: Annotated[tuple[Any, ...], or_empty(())] = Field((), description="What must hold.")
+    goals: Annotated[tuple[Any, ...], or_empty(())] = Field((), description="What to minimise.")
+    plan: Annotated[PlanOptions, or_empty({})] = Field(
+        PlanOptions(), description="How moves are ordered and carried out."
+    )
 
 
 class ScenarioFile(IncludedFile):
@@ -202,34 +177,34 @@ class ScenarioFile(IncludedFile):
 
     object: Name = Field("object", description="What is placed.")
     container: Name = Field("container", description="Where it is placed.")
-    assignment: Annotated[Mapping[Name, Names], _or({})] = Field(
+    assignment: Annotated[Mapping[Name, Names], or_empty({})] = Field(
         {}, description="Container: its objects. List every container, empty ones too."
     )
     unassigned: Annotated[
         tuple[Annotated[Unassigned, BeforeValidator(_unassigned, json_schema_input_type=str | Unassigned)], ...],
-        _or(()),
+        or_empty(()),
     ] = Field((), description="Objects in no container.")
-    dimensions: Annotated[Mapping[Name, Annotated[Mapping[Name, Any], _or({})]], _or({})] = Field(
+    dimensions: Annotated[Mapping[Name, Annotated[Mapping[Name, Any], or_empty({})]], or_empty({})] = Field(
         {}, description="Dimension: where it lives (the objects, the containers, a scope, or 'dynamic'): values."
     )
     attributes: Annotated[
-        Mapping[Name, Annotated[Mapping[Name, Annotated[Mapping[Name, Any], _or({})]], _or({})]], _or({})
+        Mapping[Name, Annotated[Mapping[Name, Annotated[Mapping[Name, Any], or_empty({})]], or_empty({})]], or_empty({})
     ] = Field({}, description="Objects or containers: name: attribute: value.")
     tables: Annotated[
         Mapping[
             Name,
             Annotated[
                 tuple[TableFile, ...],
-                BeforeValidator(_one_or_many, json_schema_input_type=TableFile | list[TableFile]),
+                one_or_many(TableFile),
             ],
         ],
-        _or({}),
+        or_empty({}),
     ] = Field({}, description="Objects, containers or a scope: the table, or list of tables, that states them.")
     policy: Policy = Field(Policy.DEFAULT, description="For all constraints that name none.")
-    solve: Annotated[SolveOptions, _or({})] = Field(
+    solve: Annotated[SolveOptions, or_empty({})] = Field(
         SolveOptions(), description="How to solve, unless the caller says otherwise."
     )
-    resolution: Annotated[Mapping[Name, Annotated[Number, AfterValidator(_above_zero)]], _or({})] = Field(
+    resolution: Annotated[Mapping[Name, Annotated[Number, AfterValidator(_above_zero)]], or_empty({})] = Field(
         {}, description="Dimension: the step to which its values are rounded."
     )
 
@@ -239,13 +214,13 @@ class ConstraintOptions(Part):
 
     name: Name | None = Field(None, description="Name in results and messages.")
     policy: Policy | None = Field(None, description="What to do if the initial assignment breaks it.")
-    invalid_cost: Annotated[Number, _at_least(0)] = Field(
+    invalid_cost: Annotated[Number, at_least(0)] = Field(
         Fraction(100), description="What a violation of 1 costs while it is being fixed."
     )
-    invalid_state: Annotated[Number, _at_least(0)] = Field(
+    invalid_state: Annotated[Number, at_least(0)] = Field(
         Fraction(10000), description="What a broken component costs while it is being fixed."
     )
-    tuple_pos_if_broken: Annotated[Whole, _at_least(0, MOST_POSITIONS)] = Field(
+    tuple_pos_if_broken: Annotated[Whole, at_least(0, MOST_POSITIONS)] = Field(
         0, description="Position of the fix-it goal in the objective."
     )
     in_flight: InFlight | None = Field(
@@ -258,7 +233,7 @@ class GoalOptions(Part):
 
     name: Name | None = Field(None, description="Name in results and messages.")
     weight: Number = Field(Fraction(1), description="Factor within its position.")
-    tuple_pos: Annotated[Whole, _at_least(0, MOST_POSITIONS)] = Field(
+    tuple_pos: Annotated[Whole, at_least(0, MOST_POSITIONS)] = Field(
         0, description="Position in the objective: lower ones come first."
     )
 
@@ -267,7 +242,7 @@ class RulesOptions(ConstraintOptions):
     """What may stand beside the rules of another scheduler: options of the constraints and goals that they become."""
 
     weight: Number = Field(Fraction(1), description="Factor of its preferences.")
-    tuple_pos: Annotated[Whole, _at_least(0, MOST_POSITIONS)] = Field(
+    tuple_pos: Annotated[Whole, at_least(0, MOST_POSITIONS)] = Field(
         0, description="Position of its preferences in the objective: lower ones come first."
     )
 

@@ -1,0 +1,43 @@
+"""How values are read in the sections of every file: what may be left out or abbreviated, and the range of numbers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator, BeforeValidator
+
+from rebalancer.scenario.durations import parse_duration
+from rebalancer.specs.fields import exact
+
+#: A duration in seconds.
+Seconds: TypeAlias = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=str | float)]
+#: Text as plain text, which a choice of literals takes.
+PLAIN = BeforeValidator(lambda value: str(value) if isinstance(value, str) else value)
+
+
+def or_empty(empty: Any) -> BeforeValidator:
+    """Read a key without a value (``goals:``) as an empty collection."""
+    return BeforeValidator(lambda value: empty if value is None else value)
+
+
+def one_or_many(kind: Any) -> BeforeValidator:
+    """Read one thing of a kind as a list of it."""
+
+    def listed(value: Any) -> Any:
+        return [] if value is None else value if isinstance(value, list | tuple) else [value]
+
+    return BeforeValidator(listed, json_schema_input_type=kind | list[kind])
+
+
+def at_least(least: int, most: float = float("inf")) -> AfterValidator:
+    """Refuse numbers out of a range."""
+
+    def check(value: Any) -> Any:
+        number = exact(value)
+        if number < least:
+            raise ValueError(f"out of range: expected {least} or more, got {float(number):g}")
+        if number > most:
+            raise ValueError(f"out of range: expected at most {most:.0f}, got {float(number):g}")
+        return value
+
+    return AfterValidator(check)
