@@ -20,7 +20,7 @@ from rebalancer.model.cells import (
     Reduce,
     Tally,
 )
-from rebalancer.model.grid import DENSE_CELLS, Grid, apply, reduce_extremum, reduce_sum
+from rebalancer.model.grid import DENSE_CELLS, Grid, apply, linear, reduce_extremum, reduce_sum
 from rebalancer.model.order import order_statistic, reduced
 from rebalancer.problem import Problem
 from rebalancer.problem.numbers import IntArray
@@ -150,7 +150,7 @@ def linear_form(values: CellValues, cells: Map) -> Grid:
     """Return the integers of x in ``f(x)`` of a `Map` whose inputs are known or can be."""
     known = [evaluate_cells(values, term.cells) for term in cells.terms]
     grids = [grid for term, value in zip(cells.terms, known, strict=True) for grid in (term.coef, value.integers)]
-    return apply(_linear, cells.groups, cells.items, cells.const, *grids)
+    return apply(linear, cells.groups, cells.items, cells.const, *grids)
 
 
 def _map(cells: Map, values: CellValues) -> Value:
@@ -166,7 +166,7 @@ def _map(cells: Map, values: CellValues) -> Value:
         for term, value in zip((*cells.terms, *cells.beside), known, strict=True)
         for grid in (term.exact.floats(), floats_of(term.cells, value))
     ]
-    precise = apply(_linear, cells.groups, cells.items, cells.exact_const.floats(), *precise_grids)
+    precise = apply(linear, cells.groups, cells.items, cells.exact_const.floats(), *precise_grids)
     if function is Function.HINGE:
         precise = apply(
             lambda v, decided: np.where(decided > 0, np.maximum(v, 0.0), 0.0), cells.groups, cells.items, precise, x
@@ -192,13 +192,6 @@ def apply_function(cells: Map, x: Grid) -> Grid:
     if function is Function.ROUND:
         return apply(lambda v, d: (v + d // 2) // d, groups, items, x, cells.divisor)
     return apply(lambda v, d: -((-v) // d), groups, items, x, cells.divisor)
-
-
-def _linear(const: NDArray[np.generic], *pairs: NDArray[np.generic]) -> NDArray[np.generic]:
-    total = const
-    for position in range(0, len(pairs), 2):
-        total = total + pairs[position] * pairs[position + 1]  # type: ignore[operator]
-    return total
 
 
 def _reduce(cells: Reduce, values: CellValues) -> Value:

@@ -206,6 +206,14 @@ def apply(function: Callable[..., Any], groups: int, items: int, *grids: Grid) -
     return Grid(groups, items, np.atleast_2d(table), column, keys, np.broadcast_to(values, keys.shape))
 
 
+def linear(const: NDArray[Any], *pairs: NDArray[Any]) -> NDArray[Any]:
+    """Return a constant plus the products of the pairs of arrays that follow, for `apply`."""
+    total = const
+    for position in range(0, len(pairs), 2):
+        total = total + pairs[position] * pairs[position + 1]
+    return total
+
+
 def _united(parts: list[IntArray]) -> IntArray:
     """Return all keys of sorted parts once; a stable sort merges sorted runs, which `numpy.unique` does not use."""
     keys = np.sort(np.concatenate(parts), kind="stable")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.cpsat.literals import Literals
 from rebalancer.model import Family, Grid, Tally
-from rebalancer.model.grid import DENSE_CELLS, apply
+from rebalancer.model.grid import DENSE_CELLS, apply, linear
 from rebalancer.problem.numbers import IntArray
 
 
@@ -218,7 +218,7 @@ class RowAlgebra:
 
     def combine(self, groups: int, items: int, parts: list[tuple[Rows, Grid]], const: Grid) -> Rows:
         """Return ``Σ coefficient · rows + const`` cell by cell, repeating rows along axes of length 1."""
-        total = apply(_weighted, groups, items, const, *(grid for rows, coef in parts for grid in (coef, rows.const)))
+        total = apply(linear, groups, items, const, *(grid for rows, coef in parts for grid in (coef, rows.const)))
         keys, variables, coefs = [], [], []
         for rows, coef in parts:
             key, entry, row_key = _repeat_rows(rows, groups, items)
@@ -282,13 +282,6 @@ class RowAlgebra:
             rows.low[source],
             rows.high[source],
         )
-
-
-def _weighted(const: NDArray[np.int64], *pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    total = const
-    for position in range(0, len(pairs), 2):
-        total = total + pairs[position] * pairs[position + 1]
-    return total
 
 
 def coef_at(coef: Grid, key: IntArray, groups: int, items: int) -> IntArray:
