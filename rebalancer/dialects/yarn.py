@@ -130,7 +130,7 @@ class _Meaning:
     expression : Expression
     test : callable
         State without the object, object, container -> whether it holds there.
-    tags : (scope, targets, least, most, inclusive) or None
+    simple : (scope, targets, least, most, inclusive) or None
         Where it is nothing but a count.
     """
 

@@ -42,7 +42,8 @@ class Crew:
 
     Parameters
     ----------
-    model : Model
+    _model : Model
+        What `Incumbent.once` makes it of; nothing depends on it.
     """
 
     def __init__(self, _model: Model) -> None:
