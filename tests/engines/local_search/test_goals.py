@@ -112,7 +112,7 @@ def test_what_cannot_be_lowered_is_no_part_of_what_is_open(weight: int) -> None:
     if weight:
         solver.add_goal(CapacitySpec(scope="host", dimension="cpu", limit=0.0), weight=weight)
     searcher = searcher_of(solver.model)
-    greedy(searcher, 0, searcher.incumbent.budget.part(0.2))
+    greedy(searcher, 0, searcher.incumbent.budget)
     goals = searcher.goals()
     value = read(searcher, goals) * goals.worth
     moves = goals.steepness == goals.mildest
@@ -126,7 +126,7 @@ def test_goals_that_need_no_rounding_can_be_levelled_too() -> None:
     """Equal hosts and whole weights: the objective is one sum over all cells, but its goals are still told apart."""
     solver = plain_fleet()
     searcher = searcher_of(solver.model)
-    greedy(searcher, 0, searcher.incumbent.budget.part(0.2))
+    greedy(searcher, 0, searcher.incumbent.budget)
     goals = searcher.goals()
     moved = int((searcher.flat.place != searcher.flat.home).sum())
     value = read(searcher, goals) * goals.worth
