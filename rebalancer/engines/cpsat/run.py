@@ -128,8 +128,8 @@ def _settings(request: Request, budget: Budget) -> dict[str, Any]:
         "num_workers": 1 if budget.deterministic else max(1, request.workers),
         "random_seed": request.seed % 2**31,
         "catch_sigint_signal": False,
-        # Presolve of 9.15 loses answers where it makes rows sparser by others that they include: what is to be large was
-        # called infeasible, or optimal far from it, in one of a hundred tiny problems.
+        # Presolve of 9.15 loses answers where it makes rows sparser by others that they include: what is to be large
+        # was called infeasible, or optimal far from it, in one of a hundred tiny problems.
         "presolve_inclusion_work_limit": 0,
     }
     if np.isfinite(budget.remaining):
