@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -173,11 +174,23 @@ class Grid:
             function(self.values) if len(self.keys) else self.values,
         )
 
+    @cached_property
+    def extremes(self) -> tuple[int | float, int | float]:
+        """The smallest and the largest value, as Python numbers; 0 where there is none. They are asked for often."""
+        parts = [array for array in (self.table, self.values) if array.size]
+        return _plain(min((part.min() for part in parts), default=0)), _plain(
+            max((part.max() for part in parts), default=0)
+        )
+
     def largest_magnitude(self) -> int | float:
         """Return the largest absolute value."""
-        parts = [array for array in (self.table, self.values) if array.size]
-        largest = max((max(abs(part.max()), abs(part.min())) for part in parts), default=0)
-        return largest if isinstance(largest, int | float) else largest.item()
+        least, most = self.extremes
+        return max(abs(least), abs(most))
+
+
+def _plain(value: Any) -> int | float:
+    number: int | float = value.item() if isinstance(value, np.generic) else value
+    return number
 
 
 def apply(function: Callable[..., Any], groups: int, items: int, *grids: Grid) -> Grid:

@@ -102,7 +102,5 @@ def scaled_range(cells: Cells, coef: Grid) -> tuple[int, int]:
 
 def extremes(grid: Grid) -> tuple[int, int]:
     """Return the smallest and the largest value of a grid."""
-    parts = [part for part in (grid.table, grid.values) if part.size]
-    if not parts:
-        return 0, 0
-    return int(min(part.min() for part in parts)), int(max(part.max() for part in parts))
+    least, most = grid.extremes
+    return int(least), int(most)
