@@ -92,10 +92,8 @@ class AggregatedGroupSpec(Spec):
         ]
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
-        found = list(super().faults(problem))
-        yield from found
-        if not found:
-            yield from vector_faults(problem, self.key, "dimension", self.dimension)
+        yield from super().faults(problem)
+        yield from vector_faults(problem, self.key, "dimension", self.dimension)
 
     def _needed(self, model: ModelBuilder, kept: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Cells:
         """Return what each of the kept items needs: shape (1, items)."""

@@ -76,11 +76,9 @@ class DiversifyWithinScopeItemSpec(Spec):
         return model.total(model.product(much, packed))
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
-        found = list(super().faults(problem))
-        yield from found
-        if not found:
-            yield from vector_faults(problem, self.key, "dimension", self.dimension)
-            yield from negative_faults(problem, self.key, "dimension", self.dimension)
+        yield from super().faults(problem)
+        yield from vector_faults(problem, self.key, "dimension", self.dimension)
+        yield from negative_faults(problem, self.key, "dimension", self.dimension)
 
     def warnings(self, problem: Problem) -> Iterator[Fault]:
         yield from super().warnings(problem)

@@ -62,8 +62,6 @@ class ExclusiveGroupsSpec(Spec):
         return [Component(wrong, weight=weight, amount=wrong, scope=self.scope)]
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
-        found = list(super().faults(problem))
-        yield from found
-        if not found:
-            yield from vector_faults(problem, self.key, "dimension", self.dimension)
-            yield from negative_faults(problem, self.key, "dimension", self.dimension)
+        yield from super().faults(problem)
+        yield from vector_faults(problem, self.key, "dimension", self.dimension)
+        yield from negative_faults(problem, self.key, "dimension", self.dimension)

@@ -128,11 +128,9 @@ class FlowSpec(Spec):
         return [Component(cells, scope=self.scope, item_index=table[:, 0])]
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
-        found = list(super().faults(problem))
-        yield from found
-        if not found:
-            yield from vector_faults(problem, self.key, "dimension", self.dimension)
-            yield from dynamic_faults(problem, self.key, "dimension", self.dimension)
+        yield from super().faults(problem)
+        yield from vector_faults(problem, self.key, "dimension", self.dimension)
+        yield from dynamic_faults(problem, self.key, "dimension", self.dimension)
 
     def goal_faults(self, problem: Problem) -> Iterator[Fault]:
         if not any(self.faults(problem)) and not self._all_counts(problem):

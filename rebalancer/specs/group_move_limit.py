@@ -71,11 +71,9 @@ class GroupMoveLimitSpec(Spec):
         return [Component(model.largest(excess), "all")]
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
-        found = list(super().faults(problem))
-        yield from found
-        if not found:
-            yield from vector_faults(problem, self.key, "dimension", self.dimension or "")
-            yield from negative_faults(problem, self.key, "dimension", self.dimension or "")
+        yield from super().faults(problem)
+        yield from vector_faults(problem, self.key, "dimension", self.dimension or "")
+        yield from negative_faults(problem, self.key, "dimension", self.dimension or "")
 
     def _moved(self, model: ModelBuilder) -> Cells:
         """Return how much of each group moved: what is at a destination that counts, less what is still at home."""

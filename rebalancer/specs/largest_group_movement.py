@@ -69,8 +69,6 @@ class LargestGroupMovementSpec(Spec):
         return model.largest(model.hinge(moved))
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
-        found = list(super().faults(problem))
-        yield from found
-        if not found:
-            yield from vector_faults(problem, self.key, "dimension", self.dimension)
-            yield from dynamic_faults(problem, self.key, "dimension", self.dimension)
+        yield from super().faults(problem)
+        yield from vector_faults(problem, self.key, "dimension", self.dimension)
+        yield from dynamic_faults(problem, self.key, "dimension", self.dimension)

@@ -106,8 +106,6 @@ class LeftoverRatioSpec(Spec):
         return second * other.values[:, 0] - first * one.values[:, 0], Fraction(1, scale)
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
-        found = list(super().faults(problem))
-        yield from found
-        if not found:
-            for field in ("dimension", "other_dimension"):
-                yield from vector_faults(problem, self.key, field, getattr(self, field))
+        yield from super().faults(problem)
+        for field in ("dimension", "other_dimension"):
+            yield from vector_faults(problem, self.key, field, getattr(self, field))

@@ -59,10 +59,8 @@ class TransitionCostSpec(Spec):
         return [Component(model.linear([(self._value(model), 1)], -exact(self.allowance)), "all")]
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
-        found = list(super().faults(problem))
-        yield from found
-        if not found:
-            yield from vector_faults(problem, self.key, "dimension", self.dimension)
+        yield from super().faults(problem)
+        yield from vector_faults(problem, self.key, "dimension", self.dimension)
         if exact(self.allowance) < 0:
             message = f"'allowance' must not be negative, got {float(self.allowance):g}"
             yield Fault("out-of-range", message, ("allowance",), self.allowance)
