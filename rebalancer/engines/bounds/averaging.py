@@ -86,9 +86,10 @@ def bound_by_totals(cells: Reduce, totals: Totals, limits: Limits | None = None)
         off = cells_of.total(np.ones(1)) / 2 + 1
         least, most = np.floor(least / form.per - off), np.ceil(most / form.per + off)
         low, high = np.floor(low / form.per), np.ceil(high / form.per)
-    dual = _square_dual if isinstance(source, Map) and source.function is Function.SQUARE else _hinge_dual
     costs, slopes, consts = (cells_of.floats(part) for part in (coef, slope, const))
-    total = dual(cells_of, costs * divided, slopes, consts, low, high, least, most, float(divisor_of_x))
+    form_of = cells_of, costs * divided, slopes, consts, low, high, least, most
+    squared = isinstance(source, Map) and source.function is Function.SQUARE
+    total = _square_dual(*form_of, float(divisor_of_x)) if squared else _hinge_dual(*form_of)
     return _whole(total - lost * cells_of.total(costs)) or None
 
 
@@ -254,7 +255,6 @@ def _hinge_dual(
     high: float,
     least: Floats,
     most: Floats,
-    divisor: float,
 ) -> Floats:
     """Return the dual bound of Σ coef · max(0, slope · U + const) by group."""
     corner = -const / slope
