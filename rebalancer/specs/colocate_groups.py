@@ -45,7 +45,7 @@ class ColocateGroupsSpec(Spec):
 
     - goal: ``Σ_g weight(g) · max(0, e(g))``, with squares ``Σ_g weight(g) · max(0, e(g))²``;
     - constraint: one component per group, ``weight(g) · e(g) ≤ 0`` (squares: its violation is ``weight(g) · e(g)²``).
-      A group of weight 0 is not constrained; a negative weight turns the condition round.
+      A group of weight 0, or without a limit, is not constrained; a negative weight turns the condition round.
 
     An empty group has a spread of 0: within every MAX limit, and below every positive MIN limit for ever. Unplaced
     objects are in no item. An empty whitelist makes every spread 0.
@@ -73,7 +73,7 @@ class ColocateGroupsSpec(Spec):
 
     def goal(self, model: ModelBuilder) -> Cells:
         return model.total(
-            self._measured(model, self._excess(model)),
+            self._measured(model, self._excess(model, self.bound)),
             Param.of([[weight] for weight in self._weights(model.problem)] or [[1]]),
         )
 
@@ -83,18 +83,19 @@ class ColocateGroupsSpec(Spec):
         spread = self._spread(model)
         limits = group_limits(self.limits, problem.partitions[self.partition_name].groups, Names(["spread"]))
         out = []
-        for sign in (1, -1):
+        turned = Bound.MIN if self.bound is Bound.MAX else Bound.MAX
+        for sign, bound in ((1, self.bound), (-1, turned)):
             chosen = np.array([group for group, weight in enumerate(weights) if weight * sign > 0], np.int64)
             if not len(chosen):
                 continue
             zeros = np.zeros(len(chosen), np.int64)
-            excess = model.gather(model.linear([(self._excess(model), sign)]), chosen, zeros)
+            excess = model.gather(self._excess(model, bound), chosen, zeros)
             out.append(
                 Component(
                     self._measured(model, excess) if self.squares else excess,
                     weight=Param.of([abs(weights[group]) for group in chosen.tolist()]),
                     amount=model.gather(spread, chosen, zeros),
-                    limit=limits.shown(float("inf") if self.bound is Bound.MAX else -float("inf")).take(chosen, zeros),
+                    limit=limits.shown(float("inf") if bound is Bound.MAX else -float("inf")).take(chosen, zeros),
                     partition=self.partition_name,
                     group_index=chosen,
                 )
@@ -127,9 +128,9 @@ class ColocateGroupsSpec(Spec):
             there, Param.of([exact(self.scope_item_weights.get(items[item], 1)) for item in kept.tolist()] or [1])
         )
 
-    def _excess(self, model: ModelBuilder) -> Cells:
+    def _excess(self, model: ModelBuilder, bound: Bound) -> Cells:
         """Return how far each group's spread is beyond its limit: shape (groups, 1)."""
         problem = model.problem
         spread = self._spread(model)
         limits = group_limits(self.limits, problem.partitions[self.partition_name].groups, Names(["spread"]))
-        return limits.over(model, spread) if self.bound is Bound.MAX else limits.under(model, spread)
+        return limits.over(model, spread) if bound is Bound.MAX else limits.under(model, spread)

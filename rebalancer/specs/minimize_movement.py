@@ -13,7 +13,7 @@ from pydantic import Field
 from rebalancer.model import Component, Param
 from rebalancer.problem import UNPLACED, Fault, FixedPoint
 from rebalancer.specs.base import Spec
-from rebalancer.specs.checks import zero_capacity_warnings
+from rebalancer.specs.checks import negative_faults, zero_capacity_warnings
 from rebalancer.specs.fields import DimensionOrCount, Flag, Number, ScopeOrContainer, exact
 from rebalancer.specs.limits import capacities
 
@@ -41,7 +41,8 @@ class MinimizeMovementSpec(Spec):
 
     Placing an object that began unplaced is no movement; taking a placed one out is. A move in progress counts: it
     arrives where it goes. Items with a capacity of 0 are left out of a normalised goal; in the constraint, what
-    arrives there counts as it is.
+    arrives there counts as it is. Where capacities differ, or are not 1 in a scope that leaves containers out, the
+    constraint takes no negative amounts unless do_not_normalize is set.
     """
 
     key: ClassVar[str] = "minimize_movement"
@@ -62,12 +63,12 @@ class MinimizeMovementSpec(Spec):
 
     def components(self, model: ModelBuilder) -> list[Component]:
         scale, factors = self._factors(model.problem, Fraction(1))
-        if set(factors) != {scale}:
+        if self._differs(model.problem):
             placed = np.flatnonzero(model.problem.origin != UNPLACED)
             item_of = self._item_of(model.problem)
             arriving = model.custom_amount(placed, item_of, len(factors) + 1, self.dimension, "NEW")
-            if arriving.low >= 0:  # item by item: of their sum, little in a large item would be rounded to nothing
-                return [Component(arriving, "all", Param.of([*factors, scale]))]
+            # item by item: of their sum, little in a large item would be rounded to nothing
+            return [Component(arriving, "all", Param.of([*factors, scale]))]
         return [Component(model.linear([(self._value(model, Fraction(1)), 1)], -exact(self.allowance)), "all")]
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
@@ -79,6 +80,12 @@ class MinimizeMovementSpec(Spec):
             yield Fault(
                 "unsupported-field", "'allowance' needs 'do_not_normalize: true'", ("allowance",), self.allowance
             )
+
+    def constraint_faults(self, problem: Problem) -> Iterator[Fault]:
+        # their sum over items, which would be what counts, has no integers in which it can be told from 0
+        if (self.scope or problem.container_name) in problem.scopes and self._differs(problem):
+            what = f"{self.key} as a constraint, where items count differently,"
+            yield from negative_faults(problem, what, "dimension", self.dimension)
 
     def warnings(self, problem: Problem) -> Iterator[Fault]:
         yield from super().warnings(problem)
@@ -96,6 +103,11 @@ class MinimizeMovementSpec(Spec):
         scale = (MAGIC if self.magic_scaling else Fraction(1)) / max(1, count)
         _, offered = capacities(problem, self.dimension, scope.name)
         return scale, [scale * (1 / capacity if capacity else zero) for capacity in offered]
+
+    def _differs(self, problem: Problem) -> bool:
+        """Whether the same amount counts differently, by where it goes."""
+        scale, factors = self._factors(problem, Fraction(1))
+        return bool(set(factors) - {scale})
 
     def _item_of(self, problem: Problem) -> NDArray[np.int32]:
         """Return the item of each container; the last item is "out"."""

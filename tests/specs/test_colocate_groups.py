@@ -50,6 +50,19 @@ def test_negative_weights() -> None:
     assert broken(world(), spec, {"e": None}) == (2, 1)
 
 
+def test_negative_weights_and_limits_out_of_reach() -> None:
+    """On 2 hosts: 998 too few of 1,000, and 1,002 too many of -1,000; where there is no limit nothing is."""
+    for fields, violation in (
+        ({"limits": 1000}, 998),
+        ({"limits": -1000, "bound": "MIN"}, 1002),
+        ({"limits": {"is_default_limit_unbounded": True}}, 0),
+        ({"limits": {"is_default_limit_unbounded": True}, "bound": "MIN"}, 0),
+    ):
+        spec = colocate(group_to_weight={"web": -1, "db": 0, "none": 0}, **fields)
+        assert broken(world(), spec) == (violation, int(violation > 0))
+        assert goal(world(), spec) == 0
+
+
 def test_placing_and_moving() -> None:
     spec = colocate()
     assert goal(world(), spec, {"d": "h3"}) == 2

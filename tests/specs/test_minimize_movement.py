@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rebalancer import AssignmentAffinitiesSpec, PlacedSpec, Rebalancer
+from rebalancer.problem import Problem
 from rebalancer.specs.minimize_movement import MinimizeMovementSpec
 from tests.specs.worlds import broken, builder, codes, faults, feasible, goal, settled, warnings, world
 
@@ -68,6 +69,36 @@ def test_as_a_constraint_an_allowance_is_a_budget() -> None:
     assert feasible(world(), spec, {"a": "h1"})
     assert not feasible(world(), spec, {"a": "h1", "b": "h1"})
     assert broken(world(), spec, {"a": "h1", "b": "h1"}) == (0.5, 1)
+
+
+def test_as_a_constraint_amounts_below_0_go_only_where_all_items_count_alike() -> None:
+    """Their sum may be anything: of -1/12 + 1/13 - ... nobody could tell exactly whether it is above 0."""
+
+    def world_of(capacities: Mapping[str, int]) -> Problem:
+        out = builder()
+        out.add_scope_dimension("net", "host", capacities, default=1)
+        return out.build()
+
+    alike, different = world_of({}), world_of({"h0": 12, "h1": 13})
+    spec = MinimizeMovementSpec(dimension="net", magic_scaling=False)
+    assert codes(faults(different, spec, "constraint")) == [("negative-value", "dimension")]
+    assert codes(faults(alike, spec, "constraint")) == []
+    assert broken(alike, spec, {"a": "h1"}) == (0, 0)  # -2
+    assert broken(alike, spec, {"b": "h1"}) == (pytest.approx(1 / 4), 1)
+    assert codes(faults(different, MinimizeMovementSpec(dimension="net", do_not_normalize=True), "constraint")) == []
+    assert goal(different, spec, {"a": "h1"}) == pytest.approx(-2 / 13 / 4)
+    assert codes(faults(different, MinimizeMovementSpec(dimension="io", scope="rackk"), "constraint")) == [
+        ("unknown-name", "scope")
+    ]
+
+
+def test_as_a_constraint_what_an_amount_depends_on_makes_no_difference() -> None:
+    """A dynamic amount in a large item counts by itself, as a plain one does: 2 of 10^13 is more than nothing."""
+    out = builder()
+    out.add_dynamic_object_dimension("load", "host", {"h1": {"a": 2}, "h2": {"b": 3 * 10**6}})
+    out.add_scope_dimension("load", "host", {"h0": 7, "h1": 10**13, "h2": 3, "h3": 999_983})
+    spec = MinimizeMovementSpec(dimension="load", magic_scaling=False)
+    assert broken(out.build(), spec, {"a": "h1"}) == (pytest.approx(2 / 10**13 / 4, rel=1e-12), 1)
 
 
 def test_items_without_capacity() -> None:
