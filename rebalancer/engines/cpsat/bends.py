@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 #: Functions of rows with at most this many values are variables with no other values than theirs.
 _FEW_VALUES = 64
+#: Of what bends and is to be large, CP-SAT 9.15 is not believed at once where coefficients are above this: it has lost
+#: answers of such models, the more of them the larger these were.
+_DOUBTED = 10**11
 
 
 def encode_bend(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:
@@ -60,6 +63,7 @@ def _hinge(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:
     if asked_below:
         encoder.bulk.linear(part, -infinite, none, extra=count, factor=-ones)
     if asked_above:
+        _doubt(encoder, part)
         encoder.bulk.linear(part, none, infinite, above, count, -ones)
         encoder.bulk.linear(part, -infinite, none, -above - 1)
         encoder.bulk.linear(counts, -infinite, zeros, -above - 1)
@@ -75,6 +79,11 @@ def _hinge(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:
     return merge_rows(replace(hinges, low=low), take_rows(x, np.flatnonzero(always & ~never)))
 
 
+def _doubt(encoder: Encoder, rows: Rows) -> None:
+    """Note that something of these rows is to be large, and whether CP-SAT is to be believed at once."""
+    encoder.out.doubted |= bool(np.abs(rows.coef).max(initial=0) > _DOUBTED)
+
+
 def _step(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:
     decided = (x.high <= 0) | (x.low > 0)
     const = with_values(const, x.key[decided], (x.low[decided] > 0).astype(np.int64))
@@ -85,6 +94,7 @@ def _step(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:
     if encoder.sides[cells.index] & BELOW:
         encoder.bulk.linear(part, np.full(len(key), -INFINITE), -offset, -variables - 1)
     if encoder.sides[cells.index] & ABOVE:
+        _doubt(encoder, part)
         encoder.bulk.linear(part, 1 - offset, np.full(len(key), INFINITE), variables)
     return _variable_rows(cells, key, variables, const, 0 * ones, ones)
 
@@ -101,6 +111,7 @@ def _divided(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:
     if encoder.sides[cells.index] & BELOW:  # divisor · y >= x + shift
         encoder.bulk.linear(x, -infinite, -offset - shift, extra=variables, factor=-divisor)
     if encoder.sides[cells.index] & ABOVE:  # divisor · y <= x + shift + divisor - 1
+        _doubt(encoder, x)
         encoder.bulk.linear(x, 1 - divisor - offset - shift, infinite, extra=variables, factor=-divisor)
     return _variable_rows(cells, x.key, variables, const, low, high)
 

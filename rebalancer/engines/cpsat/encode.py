@@ -99,7 +99,10 @@ def _reads(cells: Cells, source: Cells) -> bool:
 
 @dataclass
 class Encoding:
-    """The CP-SAT model of a `Model`, and the way back."""
+    """The CP-SAT model of a `Model`, and the way back.
+
+    ``doubted`` says whether what CP-SAT proves of it is to be confirmed.
+    """
 
     model: Model
     literals: Literals
@@ -109,6 +112,7 @@ class Encoding:
     exact: list[ExactObjective | None] = field(default_factory=list)
     auxiliaries: list[Auxiliary] = field(default_factory=list)
     squares: list[Squares] = field(default_factory=list)
+    doubted: bool = False
 
     def hint_from(self, values: CellValues) -> None:
         """Hint variables from an assignment, auxiliary ones with their cells' values.

@@ -21,7 +21,7 @@ NO_REASON = "no assignment holds every hard constraint"
 
 
 def second_opinion(encoding: Encoding, request: Request, budget: Budget) -> Outcome:
-    """Solve again in another way: without presolve, by one worker, with another seed."""
+    """Ask again in another way whether there is any answer: without presolve, by one worker, with another seed."""
     return solve(
         encoding.bulk,
         replace(request, seed=request.seed + 1),

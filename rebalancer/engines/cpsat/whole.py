@@ -13,6 +13,7 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.encode import Encoding
 from rebalancer.engines.cpsat.improving import Improving
+from rebalancer.engines.cpsat.infeasibility import second_opinion
 from rebalancer.engines.cpsat.leavers import proven_of_leavers
 from rebalancer.engines.cpsat.objective import ExactObjective
 from rebalancer.engines.cpsat.position import Position
@@ -30,6 +31,8 @@ _LEAVERS, _LEAVERS_SHARE = 15.0, 0.15
 #: Seconds, and share of them, in which both workers then look for an answer that has what that proves: from so many
 #: candidates on, searching the whole rarely raises it.
 _LOOKING, _LOOKING_SHARE, _MANY = 60.0, 0.6, 5_000
+#: Share of the time that is left for confirming what is proven, where that is to be.
+_CONFIRMING = 1 / 3
 #: Of CP-SAT's deterministic seconds, what counts as one round of searching the whole model.
 _ROUND = 0.1
 #: Where a bound is known, nothing starts from the pump: what CP-SAT 9.15 makes of its points may not be feasible once
@@ -77,7 +80,8 @@ class Whole:
     bound : int or None
         What is proven already.
     told : bool
-        Whether bounds hold for what is reported: those after a position that is not proven do not.
+        Whether bounds hold for what is reported: those after a position that is not proven do not. Those that are yet
+        to be confirmed are not told before.
     improving : Improving
         Who improves the answer where CP-SAT stalls, and beside it.
 
@@ -96,7 +100,8 @@ class Whole:
         improving: Improving,
     ) -> None:
         self.bound = bound
-        self._position, self._budget, self._told, self._improving = position, budget, told, improving
+        self._position, self._budget, self._improving = position, budget, improving
+        self._told = told and not position.encoding.doubted
         objective = position.objective
         self._held = position.search.integers[: position.number]  # what CP-SAT holds the earlier positions at
         self._bends = bool(position.encoding.squares)  # with secants missing, CP-SAT's own values are too good
@@ -115,7 +120,7 @@ class Whole:
     def look_at_leavers(self) -> None:
         """Prove what follows from who has to leave, and where that is new, look for an answer that has it."""
         position, search = self._position, self._position.search
-        if position.small or position.enough(self.bound):
+        if position.small or position.encoding.doubted or position.enough(self.bound):
             return
         left = self._budget.remaining
         turn = self._budget.part(min(_LOOKING, _LOOKING_SHARE * left), self._is_found)
@@ -145,6 +150,28 @@ class Whole:
 
     def minimise(self) -> None:
         """Search until the answer is proven, or good enough, or nothing comes of it."""
+        if not self._position.encoding.doubted:
+            self._search_on()
+            return
+        known, whole = self.bound, self._budget
+        self._budget = whole.part((1 - _CONFIRMING) * whole.remaining)
+        self._search_on()
+        if self.bound is not None and self.bound != known:
+            self._confirm(known, whole)
+
+    def _confirm(self, known: int | None, budget: Budget) -> None:
+        """Keep what the search has proven only if another one, done differently, finds nothing below it."""
+        position, outcome = self._position, None
+        if self._proven is not None and not budget.over:
+            position.aim(None, self._proven - 1)
+            outcome = second_opinion(position.encoding, position.search.request, budget)
+            position.take(outcome)
+        if outcome is None or outcome.status != "INFEASIBLE":
+            _log.info("what is proven of position %d is not confirmed: it counts for nothing", position.number)
+            self.bound = known
+
+    def _search_on(self) -> None:
+        """Search turn after turn."""
         self._low, self._value = self._proven, self._position.standing
         self._began = self._budget.part(self._budget.remaining)
         while not (self._position.enough(self.bound) or self._budget.over):

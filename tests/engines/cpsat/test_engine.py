@@ -12,7 +12,7 @@ import pytest
 from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, Rebalancer
 from rebalancer.engines.base import Answer, Progress, Request, Status
 from rebalancer.engines.budget import Budget
-from rebalancer.engines.cpsat import infeasibility
+from rebalancer.engines.cpsat import infeasibility, whole
 from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.engines.cpsat.encode import encode
 from rebalancer.engines.cpsat.engine import CpsatEngine
@@ -174,6 +174,32 @@ def test_infeasible_has_to_be_said_twice(monkeypatch: pytest.MonkeyPatch, status
     assert (answer.status, answer.assignment) == (Status.UNKNOWN, None)
     assert answer.reason is not None
     assert "'fits'" in answer.reason
+
+
+@pytest.mark.parametrize(("unit", "doubted"), [(10**9, False), (10**12, True)])
+def test_what_large_amounts_and_a_negative_weight_prove_has_to_be_said_twice(
+    monkeypatch: pytest.MonkeyPatch, unit: int, doubted: bool
+) -> None:
+    """All of 7, 5 and 3 at one host are 9 above its limit of 6; 1, 2 and 4 on top leave them no common divisor."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a", "b"], "h1": ["c"]})
+    solver.add_object_dimension("size", {"a": 7 * unit + 1, "b": 5 * unit + 2, "c": 3 * unit + 4})
+    limit = {"type": "ABSOLUTE", "global_limit": 6 * unit}
+    solver.add_goal(CapacitySpec(scope="host", dimension="size", limit=limit), weight=-1)
+    telling: list[Progress] = []
+    answer = CpsatEngine().solve(solver.model, Request(time_limit=20, on_progress=telling.append))
+    assert answer.assignment is not None
+    assert solver.model.evaluate(answer.assignment).objective[0] == -(9 * unit + 7)
+    assert (answer.status, solver.model.real(0, answer.bounds[0] or 0)) == (Status.OPTIMAL, -(9 * unit + 7))
+
+    asked: list[object] = []
+    monkeypatch.setattr(whole, "second_opinion", lambda *_: asked.append(1) or Outcome("UNKNOWN", None, 0, None))
+    telling.clear()
+    answer = CpsatEngine().solve(solver.model, Request(time_limit=20, on_progress=telling.append))
+    assert bool(asked) == doubted
+    assert answer.status is (Status.FEASIBLE if doubted else Status.OPTIMAL)
+    told = [event.bound for event in telling if event.bound is not None]
+    assert all(bound < -(9 * unit + 7) for bound in told) == doubted, "nor is it told before"
 
 
 def test_infeasible_without_a_stuck_object() -> None:
