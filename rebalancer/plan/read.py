@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -105,10 +106,10 @@ def verify_plan(
 ) -> Verdict:
     """Replay a plan against a state.
 
-    A step is done where its object stands at the end of its way, and invalid where it stands anywhere else than at its
-    beginning, or where its object or container is not there any more. What is left is replayed wave by wave; of a wave
-    that breaks something only steps that do not fit beside the others are left out, the first ones being kept. Whoever
-    waited for them is kept where there is room.
+    A step is done where its object stands at its end or further on, and invalid where it stands anywhere else than at
+    its beginning, or where its object or container is not there any more. What is left is replayed wave by wave; of a
+    wave that breaks something only steps that do not fit beside the others are left out, the first ones being kept.
+    Whoever waited for them is kept where there is room.
 
     Parameters
     ----------
@@ -162,22 +163,21 @@ def _progress(
     rows: list[dict[str, Any]], who: NDArray[np.int64], source: NDArray[np.int32], destination: NDArray[np.int32],
     order: list[int], now: NDArray[np.int32], problem: Problem,
 ) -> tuple[list[int], list[int], dict[int, str]]:  # fmt: skip
-    """Return the steps that are done, those to do, and those whose object is elsewhere.
-
-    An object where its first step begins has done none of its steps, also where it was to come back there.
-    """
-    first: dict[int, int] = {}
-    last_done: dict[int, int] = {}
-    for position, row in enumerate(order):
-        obj = int(who[row])
-        first.setdefault(obj, row)
-        if now[obj] == destination[row] and now[obj] != source[first[obj]]:
-            last_done[obj] = position
+    """Return the steps that are done, those to do, and those whose object is elsewhere."""
+    own: dict[int, list[int]] = {}
+    for row in order:
+        own.setdefault(int(who[row]), []).append(row)
+    reached = {}
+    for obj, path in own.items():
+        places = [int(source[path[0]]), *destination[path].tolist()]
+        reached[obj] = [steps for steps, place in enumerate(places) if place == now[obj]]
+    made = _steps_made(rows, own, reached)
     at = now.copy()
     done, todo, invalid = [], [], {}
-    for position, row in enumerate(order):
+    finished = {row for obj, path in own.items() for row in path[: made.get(obj, 0)]}
+    for row in order:
         obj = int(who[row])
-        if position <= last_done.get(obj, -1):
+        if row in finished:
             done.append(row)
         elif at[obj] != source[row]:
             here = problem.containers[int(at[obj])] if at[obj] >= 0 else "no container"
@@ -186,6 +186,45 @@ def _progress(
             todo.append(row)
             at[obj] = destination[row]
     return done, todo, invalid
+
+
+def _steps_made(
+    rows: list[dict[str, Any]], own: Mapping[int, list[int]], reached: Mapping[int, list[int]]
+) -> dict[int, int]:
+    """Return how many of its steps each object has made, of those that are on their way or at its end.
+
+    Who passes a place twice, having made room for others in between, may stand there before or after that: it is as
+    far as what its steps wait for allows. Any way of carrying out the plan has done as much or less, and left
+    everything in the same place.
+
+    Parameters
+    ----------
+    own : mapping of int to list of int
+        Object: its steps, in order.
+    reached : mapping of int to list of int
+        Object: after how many of them it stands where it is.
+    """
+    made = {obj: found[-1] for obj, found in reached.items() if found}
+    pending = {row for obj, steps in made.items() for row in own[obj][steps:]}
+    first = min((rows[row]["wave"] for row in pending), default=math.inf)
+    number = {row["id"]: at for at, row in enumerate(rows)}
+
+    def waits(row: int) -> bool:
+        whole = rows[row].get("after_wave") or 0
+        return first <= whole or any(number[other] in pending for other in rows[row]["after"])
+
+    unsure = [obj for obj, found in reached.items() if len(found) > 1]
+    lowered = True
+    while lowered:
+        lowered = False
+        for obj in unsure:
+            path, found = own[obj], reached[obj]
+            while made[obj] > found[0] and any(waits(row) for row in path[found[0] : made[obj]]):
+                before = max(steps for steps in found if steps < made[obj])
+                pending.update(path[before : made[obj]])
+                first = min(first, rows[path[before]]["wave"])
+                made[obj], lowered = before, True
+    return made
 
 
 def _indices(
