@@ -73,6 +73,13 @@ class Room:
         fitting: NDArray[np.bool_] = np.bincount(which[short], minlength=len(legs)) == 0
         return fitting
 
+    def lands(self, legs: IntArray, slack: IntArray | None = None) -> NDArray[np.bool_]:
+        """Return which legs leave nothing overdrawn once they have arrived, each alone."""
+        which, row = self.entries(legs)
+        short = self.take[row] - self.give[row] > (self.slack if slack is None else slack)[self.slot[row]]
+        landing: NDArray[np.bool_] = np.bincount(which[short], minlength=len(legs)) == 0
+        return landing
+
     def slack_of(self, keys: IntArray, initial: IntArray) -> IntArray:
         """Return the slack of resources, of those that no leg has touched the initial one that is handed in."""
         if not len(self.keys):

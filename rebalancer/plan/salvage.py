@@ -99,11 +99,8 @@ def _most(journey: Journey, legs: IntArray) -> IntArray:
 
 def _first_beside(journey: Journey, kept: IntArray, rest: IntArray) -> int | None:
     """Return the first of some legs that may fly beside others."""
-    net = journey.between.slack_beside(kept, landed=True)
-    which, row = journey.between.entries(rest)
-    change = journey.between.take[row] - journey.between.give[row]
-    short = np.bincount(which[change > net[journey.between.slot[row]]], minlength=len(rest))
-    for leg in rest[short == 0].tolist():
+    landing = journey.between.lands(rest, journey.between.slack_beside(kept, landed=True))
+    for leg in rest[landing].tolist():
         if journey.may_fly(np.append(kept, leg)):
             return int(leg)
     return None

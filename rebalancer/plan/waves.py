@@ -132,18 +132,24 @@ class Journey:
             Whether they have to be within the caps also when they go back together.
         """
         while len(legs):
-            wave = self.always.first_fit(legs)
-            if both_ways:
-                wave = self.turned.first_fit(wave)
+            first = self.always.first_fit(legs)
+            wave = self.turned.first_fit(first) if both_ways else first
             while len(wave):
                 surplus = self.between.net_overdrawn(wave)
                 if not len(surplus):
                     break
                 wave = np.delete(wave, surplus)
             passing = self._passing(wave)
-            if len(passing) or not len(wave):
+            if len(passing) or not len(first):
                 return passing
-            legs = legs[~np.isin(legs, wave)]  # who does not pass the checks keeps no room from others
+            if len(wave):  # who does not pass the checks keeps no room from others
+                legs = legs[~np.isin(legs, wave)]
+                continue
+            # nor does who could only arrive beside others
+            alone = self.between.lands(legs) & (self.turned.fits(legs) if both_ways else True)
+            if alone.all():
+                return wave
+            legs = legs[alone]
         return legs
 
     def flown(self, legs: IntArray) -> tuple[IntArray, NDArray[np.int32]]:

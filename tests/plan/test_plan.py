@@ -182,3 +182,12 @@ def test_who_cannot_fly_keeps_no_room_from_others() -> None:
     plan = plan_moves(solver.evaluate(start | ends))
     assert all(one.reasons for one in plan.blocked)
     assert "shop/web-0" in {row["object"] for row in plan.rows()}
+
+
+def test_who_could_not_stay_where_it_goes_keeps_no_place_in_the_wave_from_others() -> None:
+    # every host but the last is full: only who goes there can arrive alone, then the one before it, and so on
+    contents = {f"h{at}": [f"t{at:02}"] for at in range(50)} | {"h50": []}
+    solver = with_capacity(contents, {f"t{at:02}": 10 for at in range(50)}, in_flight="between_waves")
+    plan = plan_moves(solver.evaluate({f"t{at:02}": f"h{at + 1}" for at in range(50)}), max_in_flight=1)
+    assert (plan.status, plan.waves) == ("COMPLETE", 50)
+    assert [row["object"] for row in plan.rows()] == [f"t{at:02}" for at in reversed(range(50))]
