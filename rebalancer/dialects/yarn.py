@@ -247,13 +247,9 @@ class _Reader:
             parts = [self._meaning(part, app, members) for part in node.parts]
             return _all(parts) if node.operator == "AND" else _any(parts)
         inclusive = node.inclusive is True if self.statement.count is None else self.statement.count == "inclusive"
-        targets = node.targets or (tuple(Tag(name) for name in self._own_tags(members)),)
-        return _all([self._target(node, tags, app, inclusive) for tags in targets])
-
-    def _own_tags(self, members: IntArray) -> list[str]:
-        """Return the tags that all asking allocations carry: whom a cardinality without a target counts."""
-        common = set.intersection(*(set(self.tags[position]) for position in members.tolist()))
-        return sorted(common)
+        if not node.targets:
+            return self._count(node.scope, members, node.least, node.most, inclusive)
+        return _all([self._target(node, tags, app, inclusive) for tags in node.targets])
 
     def _target(self, node: Tags, tags: tuple[Tag, ...], app: str, inclusive: bool) -> _Meaning:
         """Return what one target means: its tags are counted one by one."""
@@ -381,7 +377,7 @@ def shown(node: Node) -> str:
     if isinstance(node, Several):
         name = "DELAYED_OR" if node.operator == "TIERS" else node.operator
         return f"{name}({' : '.join(map(shown, node.parts))})"
-    tags = ",".join(str(tag).removeprefix("self/") for target in node.targets for tag in target) or "own tags"
+    tags = ",".join(str(tag).removeprefix("self/") for target in node.targets for tag in target) or "who asks"
     if (node.least, node.most) == (1, None):
         return f"IN,{node.scope.upper()},{tags}"
     if (node.least, node.most) == (0, 0):

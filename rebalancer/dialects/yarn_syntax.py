@@ -62,7 +62,7 @@ class Tags:
     scope : str
         ``node``, ``rack``, or an attribute of nodes.
     targets : tuple of tuple of Tag
-        Each has to hold; in one target several tags are counted one by one. Without any: the own tags.
+        Each has to hold; in one target several tags are counted one by one. Without any: those who ask are counted.
     least : int
     most : int or None
     inclusive : bool or None
@@ -407,6 +407,9 @@ def _count(found: Mapping[str, Any], spelled: Mapping[str, str], path: Path, fau
     if len(faults) == before and least is not None and most is not None and most < least:
         message = f"the largest number, {most}, is below the least one, {least}"
         faults.report("yarn-syntax", message, (*path, spelled["max"]), found["max"])
+    if len(faults) == before and least == 0 and most is None:
+        message = f"'{spelled['min']}: 0' without a largest number asks for nothing"
+        faults.report("yarn-syntax", message, (*path, spelled["min"]), 0)
     if "target" in found:
         below = (*path, spelled["target"])
         stated, single = found["target"], not isinstance(found["target"], list | tuple)

@@ -92,6 +92,19 @@ def test_c5_and_map_reduce_delayed_alternatives() -> None:
     assert solution.goals["final"].tolist() == [6]
 
 
+@pytest.mark.parametrize("source", [["w"], []])
+def test_a_number_without_a_target_counts_who_asks(source: list[str]) -> None:
+    """Not whoever shares another tag with them; and those who have no tag in common are counted as well."""
+    tags = {"a": ["w", "big"], "b": ["w", "big"], "c": ["big"], "d": []}
+    entry = {"sourceTags": source, "constraint": {"max-cardinality": 2, "scope": "host"}}
+    facts = {"tags": tags, "app": dict.fromkeys(tags, "app1")}
+    solver = solver_of(Yarn.model_validate({"map": [entry]}), NODES, dict.fromkeys(tags), facts)
+    three: dict[str, str | None] = {"a": "n1", "b": "n1", "c": "n1", "d": "n2"}
+    assert holds(solver, three) == (source == ["w"])  # two of w
+    assert holds(solver, {**three, "c": "n2"})
+    assert holds(solver, dict.fromkeys(tags, "n1")) == (source == ["w"])
+
+
 def test_the_hbase_application() -> None:
     """One master, ten region servers: one on a host, two in a failure domain, none with the master or on spot."""
     nodes = {
@@ -213,6 +226,8 @@ def test_mistakes_of_the_shell(text: str, said: str) -> None:
         ({"target": "tag IN a"}, "allocation-tag IN"),
         (7, "text or mapping"),
         ({"min": 3, "max": 1}, "the largest number, 1, is below the least one, 3"),
+        ({"min": 0, "targets": [["a"]]}, "'min: 0' without a largest number asks for nothing"),
+        ({"target": "allocation-tag IN a", "min-cardinality": 0}, "'min-cardinality: 0' without a largest number"),
         ({"nodeAttribute": "java", "op": "EQ", "values": [8], "min": 3}, "'min' does not go with 'nodeAttribute'"),
         ({"nodeAttribute": "java", "values": None}, "a text or a list of texts"),
         ({"nodeAttribute": "java", "values": []}, "'java' needs a value; ANY is any"),
