@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any, Literal
 
+from rebalancer.inputs import check_name
 from rebalancer.problem import Fault, InputError, Path, to_fraction, unknown_name
 from rebalancer.specs.base import Spec
 from rebalancer.specs.entries import InFlight, Policy
@@ -67,7 +68,7 @@ def policy(value: str | Policy, path: Path) -> Policy:
         There is no such policy.
     """
     text = value.value if isinstance(value, Policy) else value
-    if text not in Policy.__members__:
+    if not isinstance(text, str) or text not in Policy.__members__:
         raise InputError([unknown_name("policy", str(text), list(Policy.__members__), (*path, "policy"))])
     return Policy(text)
 
@@ -85,3 +86,38 @@ def in_flight(value: str | InFlight | None, path: Path) -> InFlight | None:
     if text is not None and text not in known:
         raise InputError([unknown_name("moment", str(text), known, (*path, "in_flight"))])
     return None if text is None else InFlight(text)
+
+
+def name(value: Any, path: Path) -> str | None:
+    """Return the name of an entry as a plain text; None where it has none of its own.
+
+    Raises
+    ------
+    InputError
+        It is no text, or an empty one.
+    """
+    return None if value is None else check_name(value, "name", (*path, "name"))
+
+
+def event(value: Any, field: str) -> None:
+    """Check that an argument is an event, or has the form of one.
+
+    Raises
+    ------
+    InputError
+        It has not.
+    """
+    if not all(callable(getattr(value, method, None)) for method in ("is_set", "set", "wait")):
+        raise InputError([Fault("wrong-type", f"{field} must be a threading.Event, got {value!r}", (field,), value)])
+
+
+def function(value: Any, field: str) -> None:
+    """Check that an argument can be called.
+
+    Raises
+    ------
+    InputError
+        It cannot.
+    """
+    if not callable(value):
+        raise InputError([Fault("wrong-type", f"{field} must be callable, got {value!r}", (field,), value)])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from rebalancer.problem import UNPLACED, Column, Fault, FaultList, InputError, Path, Problem, unknown_name
 from rebalancer.problem.errors import MOST_REPORTED
+from rebalancer.problem.numbers import widened
 
 #: container -> objects, object -> container, or a pandas Series or DataFrame object -> container.
 AssignmentLike: TypeAlias = "Mapping[str, Iterable[str]] | Mapping[str, str | None] | Any"
@@ -26,6 +26,8 @@ GroupsLike: TypeAlias = "Mapping[str, Iterable[str]] | Any"
 
 #: Names listed in one message.
 _LISTED = 10
+#: What numpy has for Python's own numbers, truth values and texts.
+_PLAIN = (np.number, np.bool_, np.str_)
 
 
 def is_table(value: Any) -> bool:
@@ -77,12 +79,14 @@ def read_placements(assignment: AssignmentLike, object_name: str, container_name
         keys, values = _split(assignment, object_name, container_name, ("assignment",))
         objects = names_of(keys, object_name, ("assignment",))
         containers, listed = _optional_names(values, container_name, ("assignment",))
-        return Placements(objects, containers, listed, lambda row: ("assignment", row))
+        placements = Placements(objects, containers, listed, lambda row: ("assignment", row))
+        _check_not_empty(objects, containers, object_name, container_name, placements.path_of)
+        return placements
     if not isinstance(assignment, Mapping):
         raise _no_table(assignment, ("assignment",))
     by_object = [value is None or isinstance(value, str) or _is_missing(value) for value in assignment.values()]
     if by_object and all(by_object):
-        return _by_object(assignment, object_name)
+        return _by_object(assignment, object_name, container_name)
     if any(by_object):
         name = list(assignment)[by_object.index(True)]
         forms = f"{container_name} -> list, or {object_name} -> {container_name}"
@@ -91,40 +95,37 @@ def read_placements(assignment: AssignmentLike, object_name: str, container_name
     return _by_container(cast("Mapping[str, Iterable[str]]", assignment), object_name, container_name)
 
 
-def _by_object(assignment: Mapping[str, Any], object_name: str) -> Placements:
-    objects = list(assignment)
-    containers = [value if isinstance(value, str) else None for value in assignment.values()]
-    _check_text(objects, object_name, ("assignment",))
+def _by_object(assignment: Mapping[str, Any], object_name: str, container_name: str) -> Placements:
+    objects = _texts(list(assignment), object_name, ("assignment",))
+    containers = [str.__str__(value) if isinstance(value, str) else None for value in assignment.values()]
     listed = list(dict.fromkeys(value for value in containers if value is not None))
-    return Placements(objects, containers, listed, lambda row: ("assignment", objects[row]))
+    placements = Placements(objects, containers, listed, lambda row: ("assignment", objects[row]))
+    _check_not_empty(objects, containers, object_name, container_name, placements.path_of)
+    return placements
 
 
 def _by_container(assignment: Mapping[str, Iterable[str]], object_name: str, container_name: str) -> Placements:
     faults = FaultList()
+    listed = _texts(list(assignment), container_name, ("assignment",))
     contents: dict[str, list[str]] = {}
-    for container, members in assignment.items():
-        if isinstance(members, Mapping) or not isinstance(members, Iterable):
-            faults.report(
-                "wrong-type",
-                f"expected the content of '{container}' as a list, got {members!r}",
-                ("assignment", container),
-                members,
-            )
-            continue
-        contents[container] = list(members)
+    for container, members in zip(listed, assignment.values(), strict=True):
+        if _is_list(members):
+            contents[container] = list(members)
+        else:
+            faults.append(_no_list(container, members, ("assignment", container)))
     faults.raise_if_any()
-    _check_text(list(contents), container_name, ("assignment",))
     objects = [name for members in contents.values() for name in members]
     containers: list[str | None] = [container for container, members in contents.items() for _ in members]
     starts = np.cumsum([0, *(len(members) for members in contents.values())])
-    listed = list(contents)
 
     def path_of(row: int) -> Path:
         block = int(np.searchsorted(starts, row, side="right")) - 1
         return ("assignment", listed[block], row - int(starts[block]))
 
-    _check_text(objects, object_name, ("assignment",), path_of)
-    return Placements(objects, containers, listed, path_of, contents)
+    texts = _texts(objects, object_name, ("assignment",), path_of)
+    if texts is not objects:
+        contents = {name: texts[start:end] for name, start, end in zip(listed, starts, starts[1:], strict=False)}
+    return Placements(texts, containers, listed, path_of, contents)
 
 
 def indices(placements: Placements, problem: Problem) -> NDArray[np.int32]:
@@ -194,24 +195,24 @@ def read_values(values: ValuesLike, what: str, path: Path) -> Mapping[str, Any] 
     if not is_table(table):
         if not isinstance(values, Mapping):
             raise _no_table(values, path, f" by {what}")
-        _check_text(list(values), what, path)
+        _texts(list(values), what, path)
         return values
     if getattr(table, "ndim", 1) == 2:
-        keys = _column(table, what, path) if what in table.columns else table.index
+        keys = _keys(table, what, path)
         amounts = table.drop(columns=[what]) if what in table.columns else table
         names = names_of(keys, what, path)
         _check_unique(keys, names, what, path)
         if amounts.shape[1] == 0:
             raise InputError([Fault("wrong-type", f"the table has no column of values beside '{what}'", path)])
         if amounts.shape[1] == 1:
-            return Column(names, _numbers(amounts.iloc[:, 0]))
-        parts = [_numbers(amounts.iloc[:, position]).tolist() for position in range(amounts.shape[1])]
+            return Column(names, _numbers(amounts.iloc[:, 0], path))
+        parts = [_numbers(amounts.iloc[:, position], path).tolist() for position in range(amounts.shape[1])]
         return dict(zip(names, map(list, zip(*parts, strict=True)), strict=True))
     names = names_of(table.index, what, path)
     _check_unique(table.index, names, what, path)
     if table.dtype == object and table.map(lambda value: isinstance(value, list | tuple | np.ndarray)).any():
         return dict(zip(names, table.tolist(), strict=True))
-    return Column(names, _numbers(table))
+    return Column(names, _numbers(table, path))
 
 
 def read_items(values: Any, what: str, path: Path) -> dict[str, Mapping[str, Any]]:
@@ -235,8 +236,8 @@ def read_facts(values: ValuesLike, name: str, what: str, path: Path) -> dict[str
         _check_unique(keys, names, what, path)
         stated = dict(zip(names, column.astype(object).tolist(), strict=True))
     elif isinstance(values, Mapping):
-        _check_text(list(values), what, path)
-        stated = dict(values)
+        _texts(list(values), what, path)
+        stated = {key: value.item() if isinstance(value, _PLAIN) else value for key, value in values.items()}
     else:
         raise _no_table(values, path, f" by {what}")
     return {key: value for key, value in stated.items() if value is not None and not _is_missing(value)}
@@ -244,19 +245,19 @@ def read_facts(values: ValuesLike, name: str, what: str, path: Path) -> dict[str
 
 def read_names(names: Any, what: str, path: Path) -> list[str]:
     """Return names: a text is one, anything that has several is a list of them."""
-    if isinstance(names, Mapping) or not isinstance(names, Iterable):
-        message = f"expected a list of names of a {what}, got {names!r}"
-        raise InputError([Fault("wrong-type", message, path, names)])
-    listed = [names] if isinstance(names, str) else list(names)
-    _check_text(listed, what, path)
-    return listed
+    if not isinstance(names, str) and not _is_list(names):
+        raise InputError(
+            [Fault("wrong-type", f"expected a list of names of a {what}, got {_seen(names)}", path, names)]
+        )
+    return _texts([names] if isinstance(names, str) else list(names), what, path)
 
 
-def check_name(name: Any, what: str, path: Path) -> None:
-    """Raise InputError unless a name is a text, and not an empty one."""
-    _check_text([name], what, path)
-    if not name:
+def check_name(name: Any, what: str, path: Path) -> str:
+    """Return a name as a plain text; raise InputError unless it is a text, and not an empty one."""
+    (text,) = _texts([name], what, path)
+    if not text:
         raise InputError([Fault("empty-name", f"{what}: the name is empty", path, name)])
+    return text
 
 
 def _no_table(value: Any, path: Path, by: str = "") -> InputError:
@@ -284,17 +285,18 @@ def read_groups(groups: GroupsLike, name: str, what: str, path: Path) -> Mapping
     """
     if is_table(groups):
         keys, values = _split(groups, what, name, path)
-        return Column(names_of(keys, what, path), _optional_names(values, name, path)[0])
+        column = Column(names_of(keys, what, path), _optional_names(values, name, path)[0])
+        _check_not_empty(column.names, column.values, what, name, lambda row: (*path, row))
+        return column
     if not isinstance(groups, Mapping):
         raise _no_table(groups, path)
-    _check_text(list(groups), name, path)
     listed: dict[str, list[str]] = {}
-    for group, members in groups.items():
-        if isinstance(members, str | Mapping) or not isinstance(members, Iterable):
-            message = f"expected the content of '{group}' as a list, got {members!r}"
-            raise InputError([Fault("wrong-type", message, (*path, group), members)])
-        listed[group] = list(members)
-        _check_text(listed[group], what, (*path, group))
+    for group, members in zip(_texts(list(groups), name, path), groups.values(), strict=True):
+        if not group:
+            raise InputError([Fault("empty-name", f"one of the names in '{name}' is empty", path, group)])
+        if isinstance(members, str) or not _is_list(members):
+            raise InputError([_no_list(group, members, (*path, group))])
+        listed[group] = _texts(list(members), what, (*path, group))
     return listed
 
 
@@ -328,7 +330,8 @@ def _optional_names(values: Any, what: str, path: Path) -> tuple[list[str | None
         wrong = next((value for value in present if not isinstance(value, str)), None)
         if wrong is not None:
             seen = f"{wrong!r} ({type(wrong).__name__})"
-            message = f"{what}: expected a name as text, got {seen}; convert the column with .astype(str)"
+            where = "index" if isinstance(values, pd.Index) else "column"
+            message = f"{what}: expected a name as text, got {seen}; convert the {where} with .astype(str)"
             raise InputError([Fault("wrong-type", message, path, wrong)])
     missing = np.asarray(values.isna())
     out: list[str | None] = values.astype(object).tolist()
@@ -343,14 +346,28 @@ def _split(table: Any, key: str, value: str, path: Path) -> tuple[Any, Any]:
     """Return the keys and the values of a Series or of a DataFrame of two columns (or one, and the keys as index)."""
     if getattr(table, "ndim", 1) == 1:
         return table.index, table
-    keys = _column(table, key, path) if key in table.columns else table.index
     if value in table.columns:
-        return keys, _column(table, value, path)
+        return _keys(table, key, path), _column(table, value, path)
     rest = [column for column in table.columns if column != key]
     if len(rest) == 1 and key not in table.columns:
-        return keys, table[rest[0]]
-    found = ", ".join(f"'{column}'" for column in table.columns)
-    raise InputError([Fault("missing-column", f"the table has no column '{value}'; it has {found}", path, None)])
+        return _keys(table, key, path), table[rest[0]]
+    raise _missing_column(table, value, path)
+
+
+def _keys(table: Any, name: str, path: Path) -> Any:
+    """Return the names of a DataFrame's rows: the column that is called so, or the index."""
+    import pandas as pd
+
+    if name in table.columns:
+        return _column(table, name, path)
+    if isinstance(table.index, pd.RangeIndex):  # which nobody states: numbers of rows are no names
+        raise _missing_column(table, name, path)
+    return table.index
+
+
+def _missing_column(table: Any, name: str, path: Path) -> InputError:
+    found = ", ".join(f"'{column}'" for column in table.columns) or "none"
+    return InputError([Fault("missing-column", f"the table has no column '{name}'; it has {found}", path, None)])
 
 
 def _column(table: Any, name: str, path: Path) -> Any:
@@ -360,19 +377,42 @@ def _column(table: Any, name: str, path: Path) -> Any:
     return found
 
 
-def _numbers(values: Any) -> Any:
-    """Return a Series as an array of numbers; NA as NaN, so that it is reported and not filled."""
-    import pandas as pd
+def _numbers(values: Any, path: Path) -> Any:
+    """Return a Series as an array of numbers; NA as NaN, so that it is reported and not filled.
 
-    if pd.api.types.is_extension_array_dtype(values.dtype) and pd.api.types.is_numeric_dtype(values.dtype):
-        kind = "int64" if pd.api.types.is_integer_dtype(values.dtype) and not values.hasnans else "float64"
-        return values.to_numpy(dtype=kind, na_value=float("nan")) if kind == "float64" else values.to_numpy(dtype=kind)
-    return values.to_numpy()
+    Raises
+    ------
+    InputError
+        It holds something else, such as truth values or moments.
+    """
+    narrow = getattr(values.dtype, "numpy_dtype", None)  # of what may hold NA, and of Arrow's
+    if narrow is None or narrow.kind not in "iuf":  # Arrow's decimals are objects
+        array = values.to_numpy()
+    elif not values.hasnans:
+        array = values.to_numpy(dtype=narrow)
+    else:
+        array = values.to_numpy(dtype=narrow if narrow.kind == "f" else np.float64, na_value=float("nan"))
+    if array.dtype.kind not in "iufO" or values.dtype.kind == "b":
+        name = f"{values.name}: " if isinstance(values.name, str) else ""
+        such = f", such as {values.iloc[0]}" if len(values) else ""
+        message = f"{name}expected numbers, got {values.dtype}{such}"
+        raise InputError([Fault("wrong-type", message, path)])
+    return widened(array) if array.dtype.kind == "f" else array
 
 
-def _check_text(names: list[Any], what: str, path: Path, path_of: Callable[[int], Path] | None = None) -> None:
-    if all(map(isinstance, names, repeat(str))):
-        return
+def _texts(names: list[Any], what: str, path: Path, path_of: Callable[[int], Path] | None = None) -> list[str]:
+    """Return names as plain texts, which those of numpy are not.
+
+    Raises
+    ------
+    InputError
+        Some are no texts.
+    """
+    kinds = set(map(type, names))
+    if kinds <= {str}:
+        return names
+    if all(issubclass(kind, str) for kind in kinds):
+        return list(map(str.__str__, names))
     faults = FaultList()
     for row, name in enumerate(names):
         if not isinstance(name, str):
@@ -382,7 +422,35 @@ def _check_text(names: list[Any], what: str, path: Path, path_of: Callable[[int]
             )
         if len(faults) >= MOST_REPORTED:
             break
-    faults.raise_if_any()
+    raise InputError(faults)
+
+
+def _check_not_empty(
+    names: list[str], values: list[str | None], what: str, value_name: str, path_of: Callable[[int], Path]
+) -> None:
+    """Raise InputError where the empty text stands for a name: it is none, and does not say that there is none."""
+    if "" not in values:
+        return
+    faults = FaultList()
+    rows = [row for row, value in enumerate(values) if value == ""]
+    for row in rows[:MOST_REPORTED]:
+        message = f"the {value_name} of {what} '{names[row]}' is an empty text; None or NA says that there is none"
+        faults.report("empty-name", message, path_of(row), "")
+    faults.rest(len(rows), path_of(rows[-1]))
+    raise InputError(faults)
+
+
+def _is_list(value: Any) -> bool:
+    """Return whether a value has names one after the other; tables have columns, and an array may have no length."""
+    return isinstance(value, Iterable) and not isinstance(value, bytes | Mapping) and getattr(value, "ndim", 1) == 1
+
+
+def _no_list(name: str, value: Any, path: Path) -> Fault:
+    return Fault("wrong-type", f"expected the content of '{name}' as a list, got {_seen(value)}", path, value)
+
+
+def _seen(value: Any) -> str:
+    return f"a {type(value).__name__}" if is_table(value) else repr(value)
 
 
 def _check_unique(keys: Any, names: list[str], what: str, path: Path) -> None:

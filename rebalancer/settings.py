@@ -58,6 +58,9 @@ class Settings:
         """
         given = {name: value for name, value in changes.items() if value is not None}
         faults = FaultList()
+        if not isinstance(given.get("engine", ""), str):
+            said = f"engine: expected a name as text, got {given['engine']!r}"
+            faults.report("wrong-type", said, ("engine",), given["engine"])
         for name, (least, included, whole) in _NUMBERS.items():
             if name in given:
                 _check(name, given[name], least, included, whole, faults)

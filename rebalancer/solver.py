@@ -88,7 +88,7 @@ class Rebalancer(StatedProblem):
         """
         from rebalancer.scenario.reader import load
 
-        return cls.from_scenario(load(os.fspath(path)))
+        return cls.from_scenario(load(os.fsdecode(path)))
 
     @classmethod
     def from_scenario(cls, scenario: Scenario) -> Rebalancer:
@@ -154,7 +154,9 @@ class Rebalancer(StatedProblem):
         )
         position = arguments.position(tuple_pos_if_broken, "tuple_pos_if_broken", path)
         moment = arguments.in_flight(in_flight, path)
-        self._constraints.append(Constraint(spec, name, chosen, cost, state, position, path, moment))
+        self._constraints.append(
+            Constraint(spec, arguments.name(name, path), chosen, cost, state, position, path, moment)
+        )
         self._model = None
 
     def add_goal(self, spec: Spec, name: str | None = None, weight: float = 1.0, tuple_pos: int = 0) -> None:
@@ -178,7 +180,7 @@ class Rebalancer(StatedProblem):
         path = ("goals", len(self._goals))
         arguments.kind(spec, "goal", path)
         factor, position = arguments.number(weight, "weight", path), arguments.position(tuple_pos, "tuple_pos", path)
-        self._goals.append(Goal(spec, name, factor, position, path))
+        self._goals.append(Goal(spec, arguments.name(name, path), factor, position, path))
         self._model = None
 
     def add_rules(
@@ -223,7 +225,7 @@ class Rebalancer(StatedProblem):
         self._statements.append(
             Rules(
                 statement,
-                name,
+                arguments.name(name, path),
                 arguments.policy(policy, path),
                 cost,
                 state,
@@ -294,6 +296,8 @@ class Rebalancer(StatedProblem):
         InputError
             Unknown names, or anything wrong with the problem or its specs.
         """
+        object = inputs.check_name(object, self._object_name, ())
+        container = inputs.check_name(container, self._container_name, ())
         return check_placement(self.model, self._rules, self._from_rules, object, container)
 
     def evaluate(self, assignment: AssignmentLike | None = None) -> Evaluation:
@@ -388,6 +392,12 @@ class Rebalancer(StatedProblem):
             An engine's answer is not what it says it is; please report it.
         """
         called = time.monotonic()
+        if stop is not None:
+            arguments.event(stop, "stop")
+        if on_progress is not None:
+            arguments.function(on_progress, "on_progress")
+        if began is not None:
+            began = float(arguments.number(began, "began", ()))
         settings = self._settings.updated(
             engine=engine,
             time_limit=time_limit,

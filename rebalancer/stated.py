@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from rebalancer import inputs
 from rebalancer.inputs import AssignmentLike, GroupsLike, ValuesLike
-from rebalancer.problem import Column, Problem, ProblemBuilder
+from rebalancer.problem import Column, Fault, InputError, Problem, ProblemBuilder
 
 _Part: TypeAlias = Callable[[ProblemBuilder], None]
 
@@ -22,10 +22,8 @@ class StatedProblem:
     """
 
     def __init__(self, object_name: str = "object", container_name: str = "container") -> None:
-        inputs.check_name(object_name, "object_name", ("object",))
-        inputs.check_name(container_name, "container_name", ("container",))
-        self._object_name = object_name
-        self._container_name = container_name
+        self._object_name = inputs.check_name(object_name, "object_name", ("object",))
+        self._container_name = inputs.check_name(container_name, "container_name", ("container",))
         self._placements: _Part | None = None
         self._parts: list[_Part] = []
         self._problem: Problem | None = None
@@ -92,8 +90,9 @@ class StatedProblem:
         default : number
             Of the objects that are not there.
         """
+        name = _dimension(name, default)
         given = inputs.read_values(values, self._object_name, ("dimensions", name))
-        self._add("dimension", name, lambda builder: builder.add_object_dimension(name, given, default))
+        self._add(lambda builder: builder.add_object_dimension(name, given, default))
 
     def add_container_dimension(self, name: str, values: ValuesLike, default: Any = 1) -> None:
         """State what containers offer: container -> number."""
@@ -101,25 +100,31 @@ class StatedProblem:
 
     def add_scope_dimension(self, name: str, scope: str, values: ValuesLike, default: Any = 1) -> None:
         """State what the items of a scope offer: item -> number."""
+        name = _dimension(name, default)
+        scope = inputs.check_name(scope, "scope", ("dimensions", name))
         given = inputs.read_values(values, scope, ("dimensions", name, scope))
-        self._add("dimension", name, lambda builder: builder.add_scope_dimension(name, scope, given, default))
+        self._add(lambda builder: builder.add_scope_dimension(name, scope, given, default))
 
     def add_dynamic_object_dimension(
         self, name: str, scope: str, values: Mapping[str, Mapping[str, Any]], default: Any = 0
     ) -> None:
         """State what an object uses depending on the scope item that it is in: item -> object -> number."""
+        name = _dimension(name, default)
+        scope = inputs.check_name(scope, "scope", ("dimensions", name))
         given = inputs.read_items(values, self._object_name, ("dimensions", name))
-        self._add("dimension", name, lambda builder: builder.add_dynamic_object_dimension(name, scope, given, default))
+        self._add(lambda builder: builder.add_dynamic_object_dimension(name, scope, given, default))
 
     def add_scope(self, name: str, items: GroupsLike) -> None:
         """State a grouping of containers: item -> containers, or a table container -> item."""
+        name = inputs.check_name(name, "scope", ("scopes",))
         given = inputs.read_groups(items, name, self._container_name, ("scopes", name))
-        self._add("scope", name, lambda builder: builder.add_scope(name, given))
+        self._add(lambda builder: builder.add_scope(name, given))
 
     def add_partition(self, name: str, groups: GroupsLike) -> None:
         """State a grouping of objects: group -> objects, or a table object -> group. Groups may overlap."""
+        name = inputs.check_name(name, "partition", ("partitions",))
         given = inputs.read_groups(groups, name, self._object_name, ("partitions", name))
-        self._add("partition", name, lambda builder: builder.add_partition(name, given))
+        self._add(lambda builder: builder.add_partition(name, given))
 
     def add_object_attribute(self, name: str, values: ValuesLike) -> None:
         """State a fact about objects: object -> value. One text or number each makes it a partition as well."""
@@ -130,13 +135,22 @@ class StatedProblem:
         self._add_attribute("container", self._container_name, name, values)
 
     def _add_attribute(self, kind: str, what: str, name: str, values: ValuesLike) -> None:
+        name = inputs.check_name(name, "attribute", ("attributes",))
         given = inputs.read_facts(values, name, what, ("attributes", kind, name))
-        self._add("attribute", name, lambda builder: builder.add_attribute(kind, name, given))
+        self._add(lambda builder: builder.add_attribute(kind, name, given))
 
-    def _add(self, what: str, name: str, part: _Part) -> None:
-        inputs.check_name(name, what, (f"{what}s",))
+    def _add(self, part: _Part) -> None:
         self._change()
         self._parts.append(part)
 
     def _change(self) -> None:
         self._problem = None
+
+
+def _dimension(name: str, default: Any) -> str:
+    """Return the name of a dimension; raise InputError where it is none, or nothing is its default."""
+    name = inputs.check_name(name, "dimension", ("dimensions",))
+    if default is None:  # which would mean 0 or 1 without anybody having said so
+        message = f"the default of dimension '{name}': expected a number, got nothing"
+        raise InputError([Fault("wrong-type", message, ("dimensions", name, "default"))])
+    return name

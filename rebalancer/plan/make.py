@@ -23,7 +23,7 @@ from rebalancer.plan.steps import Blocked, Steps
 from rebalancer.plan.undo import Undoing, undoing, way_back
 from rebalancer.plan.verify import replay
 from rebalancer.plan.waves import Journey
-from rebalancer.problem import Fault, InputError
+from rebalancer.problem import Fault, FaultList, InputError
 from rebalancer.scenario.plan_section import PlanOptions, plan_faults, with_fields
 from rebalancer.search import InternalError
 
@@ -54,16 +54,32 @@ def plan_moves(
     InternalError
         The plan did not pass its own verification; please report it.
     """
+    _check_arguments(solution, options, created)
     model, final = solution._model, solution._assignment
     if not getattr(solution, "found", True):
         raise InputError([Fault("no-solution", f"there is nothing to plan: {getattr(solution, 'reason', None)}")])
     if solution.worsened:
         names = ", ".join(f"'{name}'" for name in solution.worsened)
         raise InputError([Fault("unsafe-end", f"the assignment breaks what has to hold: {names}")])
-    if created is not None and created.tzinfo is None:
-        raise InputError([Fault("no-time-zone", "the time when a plan was made needs its time zone", (), str(created))])
     stated = with_fields(options or solution._plan_options or PlanOptions(), fields)
     return make_plan(model, model.problem.initial, final, stated, created)
+
+
+def _check_arguments(solution: Any, options: Any, created: Any) -> None:
+    """Raise InputError where an argument of `plan_moves` is none of what it takes."""
+    from rebalancer.solution import Evaluation
+
+    faults = FaultList()
+    if not isinstance(solution, Evaluation):
+        faults.report("wrong-type", f"expected what solve or evaluate returned, got {solution!r}", (), solution)
+    if not isinstance(options, PlanOptions | None):
+        hint = "; fields are given by name" if isinstance(options, dict) else ""
+        faults.report("wrong-type", f"options: expected PlanOptions, got {options!r}{hint}", ("options",), options)
+    if not isinstance(created, datetime | None):
+        faults.report("wrong-type", f"created: expected a datetime, got {created!r}", ("created",), created)
+    elif created is not None and created.tzinfo is None:
+        faults.report("no-time-zone", "the time when a plan was made needs its time zone", (), str(created))
+    faults.raise_if_any()
 
 
 def make_plan(

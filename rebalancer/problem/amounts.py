@@ -222,7 +222,7 @@ class _Reader:
         for row, (name, value) in enumerate(zip(names, values, strict=True)):
             if index[row] < 0:
                 continue
-            is_list = isinstance(value, list | tuple | np.ndarray)
+            is_list = isinstance(value, list | tuple | np.ndarray) and getattr(value, "ndim", 1) > 0
             entries: list[Any] = list(value) if is_list else [value]
             if is_list and not self.of_objects:
                 self.faults.report(

@@ -49,7 +49,7 @@ def to_fraction(value: Any) -> Fraction:
     if isinstance(value, numbers.Real):
         if not math.isfinite(float(value)):
             raise ValueError(f"expected a finite number, got {value}")
-        return Fraction(repr(float(value)))
+        return Fraction(str(value) if isinstance(value, np.floating) else repr(float(value)))
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise ValueError(f"expected a finite number, got {value}")
@@ -69,6 +69,13 @@ def _bounded(value: Decimal) -> Fraction:
     if value and not -40 <= value.adjusted() <= 40:
         raise ValueError(f"the number {value} is out of range")
     return Fraction(value)
+
+
+def widened(array: NDArray[Any]) -> NDArray[np.float64]:
+    """Return narrow floats as the doubles that print like them: the float32 0.1 is meant to be 0.1."""
+    if array.dtype == np.float64:
+        return array
+    return np.array([float(str(value)) for value in array], np.float64)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rebalancer.problem import Fault
+from rebalancer.problem.numbers import widened
 from rebalancer.scenario.document import Mark
 from rebalancer.scenario.tables import Table
 
@@ -87,7 +88,7 @@ class ParquetTable(Table):
             return values.to_pylist()
         array = values.to_numpy()
         if array.dtype.kind == "f":
-            array = _widened(array)
+            array = widened(array)
             wrong = np.flatnonzero(~np.isfinite(array)).tolist()
             if wrong:
                 said = f"column '{column}': expected a finite number, got {{value}}"
@@ -110,10 +111,3 @@ def _is_text(kind: Any) -> bool:
 
     view = getattr(pa.types, "is_string_view", None)
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or (view is not None and view(kind)))
-
-
-def _widened(array: Any) -> Any:
-    """Return narrow floats as the doubles that print like them: the float32 0.1 is meant to be 0.1."""
-    if array.dtype == np.float64:
-        return array
-    return np.array([float(str(value)) for value in array], np.float64)
