@@ -16,7 +16,7 @@ from rebalancer.jobs import history_tables as tables
 from rebalancer.jobs.outcome import Outcome, Report
 from rebalancer.problem import Fault, InputError
 from rebalancer.scenario.drivers import connect_options, missing_driver, unknown_driver
-from rebalancer.scenario.urls import parsed, shown_url, sqlite_file, without_secrets
+from rebalancer.scenario.urls import database_file, parsed, shown_url, without_secrets
 
 #: How long another program may keep an SQLite file busy, in seconds, unless the URL says otherwise.
 _BUSY_SECONDS = 30
@@ -44,7 +44,7 @@ class History:
 
     def __init__(self, url: str, create: bool = True) -> None:
         self.url = url
-        file = sqlite_file(parsed(url))
+        file = database_file(parsed(url))
         if file is not None and not create and not os.path.exists(file):
             raise InputError([Fault("no-history", f"there is no history yet: '{file}' does not exist", value=file)])
         self._engine = _engine(url)

@@ -310,13 +310,16 @@ class ProblemBuilder:
             stated = memberships(statements, containers, self.container_name, self.faults)
             item_of = np.full(count + 1, UNPLACED, np.int32)
             again = np.flatnonzero(np.bincount(stated.member, minlength=count) > 1)
-            for member in again.tolist():
+            for member in again[:MOST_REPORTED].tolist():
                 first, *others = np.flatnonzero(stated.member == member).tolist()
                 for row in others:
                     item, before = stated.names[int(stated.group[row])], stated.names[int(stated.group[first])]
                     here = "twice" if item == before else f"in '{before}' and '{item}'"
                     message = f"{self.container_name} '{containers[member]}' is listed {here} of scope '{name}'"
                     self.faults.report("duplicate-member", message, stated.path_of(row), containers[member])
+            if len(again) > MOST_REPORTED:
+                row = int(np.flatnonzero(stated.member == again[MOST_REPORTED])[-1])
+                self.faults.rest(len(again), stated.path_of(row))
             item_of[stated.member] = stated.group
             scopes[name] = Scope(name, stated.names, item_of)
         return scopes

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from rebalancer.problem import Fault, nearest
 from rebalancer.scenario.drivers import connect_options, missing_driver, unknown_driver
 from rebalancer.scenario.tables import unreadable
-from rebalancer.scenario.urls import PACKAGE, parsed, shown_url, sqlite_file, without_secrets
+from rebalancer.scenario.urls import PACKAGE, database_file, parsed, shown_url, without_secrets
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL, Connection, CursorResult, Engine
@@ -159,7 +159,7 @@ class Databases:
             raise DatabaseError(unknown_driver(read), "url") from None
         except ValueError as error:
             raise DatabaseError(Fault("wrong-value", f"this is no URL of a database: {error}"), "url") from None
-        path = sqlite_file(read)
+        path = database_file(read)
         fault = None if path is None else unreadable(path, _typed_file(typed, path))
         if fault is not None:
             raise DatabaseError(fault, "url")
@@ -194,8 +194,8 @@ def query_fault(query: str) -> Fault | None:
 
 def _for_reading(url: URL) -> URL:
     """Return the URL with which a database is opened so that nothing can be changed, nor made."""
-    path = sqlite_file(url)
-    if path is None:
+    path = database_file(url)
+    if path is None or url.get_backend_name() != "sqlite":
         return url
     return url.set(database=f"file:{quote(path)}", query={**url.query, "mode": "ro", "uri": "true"})
 
@@ -261,7 +261,7 @@ def _watching(raised: list[BaseException]) -> Iterator[int]:
 def _typed_file(typed: str, path: str) -> str:
     """Return the path in a URL as it is typed."""
     try:
-        return sqlite_file(parsed(typed)) or path
+        return database_file(parsed(typed)) or path
     except ValueError:
         return path
 

@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 10
 #: What a driver is called -> what has to be installed for it, where that has another name.
 _PACKAGES = {"psycopg": "rebalancer-cp[postgres]", "psycopg2": "psycopg2-binary", "MySQLdb": "mysqlclient"}
-_BACKENDS = ("sqlite", "postgresql", "mysql", "mariadb", "oracle", "mssql")
+#: Databases that SQLAlchemy knows once this is installed.
+_DIALECTS = {"duckdb": "duckdb-engine"}
+_BACKENDS = ("sqlite", "postgresql", "mysql", "mariadb", "oracle", "mssql", *_DIALECTS)
 
 
 def connect_options(url: URL) -> dict[str, Any]:
-    """Return what the driver is told, beside the URL: not to wait all night for a server."""
+    """Return what the driver is told, beside the URL: to change nothing, and not to wait all night for a server."""
+    if url.get_backend_name() == "duckdb":  # which would make a file that is missing, and lock one that is there
+        return {"read_only": True}
     known = url.get_backend_name() in ("postgresql", "mysql", "mariadb")
     return {"connect_timeout": _CONNECT_SECONDS} if known and "connect_timeout" not in url.query else {}
 
@@ -27,6 +31,9 @@ def unknown_driver(url: URL) -> Fault:
     backend, _, driver = url.drivername.partition("+")
     if backend in _BACKENDS and driver:
         return Fault("unknown-driver", f"SQLAlchemy knows no driver '{driver}' for {backend}", (), url.drivername)
+    if backend in _DIALECTS:
+        command = f"pip install {_DIALECTS[backend]}"
+        return Fault("missing-package", f"{backend} needs its dialect of SQLAlchemy: {command}", (), backend, command)
     close = nearest(backend, _BACKENDS)
     hint = f"; did you mean '{close}'?" if close else ""
     return Fault("unknown-driver", f"SQLAlchemy knows no database '{backend}'{hint}", (), url.drivername, close)

@@ -10,7 +10,7 @@ import numpy as np
 from rebalancer.problem import Fault
 from rebalancer.problem.numbers import widened
 from rebalancer.scenario.document import Mark
-from rebalancer.scenario.tables import Table
+from rebalancer.scenario.tables import Table, fact
 
 
 def read_parquet(path: str, file: str, typed: str, wanted: Collection[str]) -> Table | Fault | list[Fault]:
@@ -98,8 +98,7 @@ class ParquetTable(Table):
 
     def values(self, column: str) -> list[Any] | None:
         """Return a column of facts as Python values."""
-        found: list[Any] = self._data.column(column).to_pylist()
-        return [None if value == "" else value for value in found]
+        return [fact(value) for value in self._data.column(column).to_pylist()]
 
     def _wrong_type(self, column: str, message: str) -> None:
         place = self.header.index(column) + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 import uuid
@@ -16,7 +15,7 @@ from rebalancer.problem import Fault, PlainText, to_fraction
 from rebalancer.problem.errors import MOST_REPORTED
 from rebalancer.scenario.databases import Selection
 from rebalancer.scenario.document import Mark
-from rebalancer.scenario.tables import Table
+from rebalancer.scenario.tables import Table, fact
 from rebalancer.scenario.wording import own_error
 
 #: Whole numbers up to here are exact in a float.
@@ -137,7 +136,7 @@ class SqlTable(Table):
 
     def values(self, column: str) -> list[Any] | None:
         """Return a column of facts as Python values: numbers, texts, truth values, and what JSON may hold."""
-        return [_fact(value) for value in self._columns[column]]
+        return [fact(value) for value in self._columns[column]]
 
     def _check_numbers(self, column: str, values: list[Any]) -> bool:
         """Report what is no number; fields that are empty are reported already."""
@@ -172,16 +171,6 @@ def _name(value: Any) -> str | None:
     if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
         return str(int(value))
     return None
-
-
-def _fact(value: Any) -> Any:
-    if value == "" or value is None:
-        return None
-    if isinstance(value, Decimal):
-        return int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
-    if isinstance(value, uuid.UUID | datetime.date | datetime.time):
-        return str(value)
-    return bytes(value).hex() if isinstance(value, bytes | memoryview) else value
 
 
 def _shown(value: Any) -> Any:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import os
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Collection
+from decimal import Decimal
 from typing import Any
 
 from rebalancer.problem import Fault, Path, nearest
@@ -119,6 +122,17 @@ def open_table(path: str, file: str, typed: str, wanted: Collection[str]) -> Tab
     from rebalancer.scenario.parquet_table import read_parquet
 
     return read_parquet(path, file, typed, wanted)
+
+
+def fact(value: Any) -> Any:
+    """Return a value of a table as a fact: None, NaN and the empty text state nothing; moments are texts."""
+    if value is None or value == "" or value != value:
+        return None
+    if isinstance(value, Decimal):
+        return int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
+    if isinstance(value, uuid.UUID | datetime.date | datetime.time):
+        return str(value)
+    return bytes(value).hex() if isinstance(value, bytes | memoryview) else value
 
 
 def unreadable(path: str, file: str) -> Fault | None:

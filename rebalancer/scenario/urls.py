@@ -58,7 +58,7 @@ def completed(typed: str, folder: str) -> str | Fault:
 
 
 def located(url: str, folder: str) -> str:
-    """Return a URL whose SQLite file, if it names one by a relative path, is looked for in a folder.
+    """Return a URL whose file, if it names one by a relative path, is looked for in a folder.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def located(url: str, folder: str) -> str:
         SQLAlchemy is not installed.
     """
     read = parsed(url)
-    path = sqlite_file(read)
+    path = database_file(read)
     if path is None or os.path.isabs(path):
         return url
     joined = os.path.normpath(os.path.join(os.path.abspath(folder), path))
@@ -97,9 +97,9 @@ def parsed(url: str) -> URL:
     return read
 
 
-def sqlite_file(url: URL) -> str | None:
-    """Return the path in the URL of an SQLite database; None for other databases, and for one in memory."""
-    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+def database_file(url: URL) -> str | None:
+    """Return the path in the URL of a database that is a file; None for others, and for one in memory."""
+    if url.get_backend_name() not in ("sqlite", "duckdb") or not url.database or url.database == ":memory:":
         return None
     return None if url.database.startswith("file:") else url.database
 

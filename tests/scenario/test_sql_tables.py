@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rebalancer.problem import Fault, InputError
 from rebalancer.scenario.databases import query_fault
 from rebalancer.scenario.reader import load
-from rebalancer.scenario.urls import filled, located, shown_url, without_secrets
+from rebalancer.scenario.urls import filled, located, parsed, shown_url, without_secrets
 from tests.scenario.tables import facts, scenario, write_csv, write_parquet, write_sqlite
 
 FROM_SQLITE = (
@@ -389,3 +389,14 @@ def test_relative_files_of_sqlite_are_beside_the_file_that_names_them(tmp_path: 
     assert located("sqlite:///a.db", str(tmp_path)) == f"sqlite:///{tmp_path}/a.db"
     for absolute in ("sqlite:////a.db", "sqlite://", "sqlite:///:memory:", "postgresql://db/a.db"):
         assert located(absolute, str(tmp_path)) == absolute
+
+
+def test_duckdb_is_a_file_too_and_only_read(tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy")
+    from rebalancer.scenario.drivers import connect_options, unknown_driver
+
+    assert located("duckdb:///a.duckdb", str(tmp_path)) == f"duckdb:///{tmp_path}/a.duckdb"
+    assert located("duckdb:///:memory:", str(tmp_path)) == "duckdb:///:memory:"
+    url = parsed("duckdb:///a.duckdb")
+    assert connect_options(url) == {"read_only": True}
+    assert unknown_driver(url).suggestion == "pip install duckdb-engine"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -144,6 +146,15 @@ def test_a_million_mistakes_are_not_a_million_messages(tmp_path: Path) -> None:
     assert sum(fault.code == "more-faults" for fault in faults) == 2
 
 
+def test_thousands_in_two_items_are_counted(tmp_path: Path) -> None:
+    names = [f"h{row}" for row in range(2000)]
+    listed = f"[{', '.join(names)}]"
+    contents = f"assignment: {{{', '.join(f'{name}: []' for name in names)}}}\n"
+    faults = faults_of(write(tmp_path, contents + f"scopes: {{rack: {{r: {listed}, s: {listed}}}}}\n"))
+    assert [fault.code for fault in faults] == ["duplicate-member"] * 20 + ["more-faults"]
+    assert "1,980 more" in faults[-1].message
+
+
 # -- Parquet ---------------------------------------------------------------------------------------------------------
 
 PARQUET = (
@@ -186,6 +197,22 @@ def test_parquet_types_are_checked(tmp_path: Path) -> None:
     assert [fault.code for fault in faults_of(path)] == ["wrong-type"]
     path = parquet(tmp_path, task=["a", "b"], host=["h"] * 2, cpu=["1", "2"], job=[True, False], x=[1] * 2)
     assert [(fault.code, fault.column) for fault in faults_of(path)] == [("wrong-type", 3), ("wrong-type", 4)]
+
+
+def test_facts_of_parquet_are_what_those_of_a_query_are(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet as pq
+
+    named = {"task": ["a", "b"], "host": ["h", "h"], "cpu": [1, 1], "job": ["j", "j"]}
+    for values, read in (
+        (pa.array([1.5, float("nan")]), {"a": 1.5}),  # as pandas writes a number that is missing
+        (pa.array([date(2026, 1, 31), None]), {"a": "2026-01-31"}),
+        (pa.array([Decimal("2.0"), Decimal("1.5")]), {"a": 2, "b": 1.5}),
+        (pa.array([b"\x0f", None]), {"a": "0f"}),
+        (pa.array([["", "y"], None]), {"a": ["", "y"]}),
+    ):
+        pq.write_table(pa.table({**named, "x": values}), tmp_path / "tasks.parquet")
+        assert load(write(tmp_path, PARQUET)).problem.attributes["object", "x"] == read
 
 
 def test_what_is_no_parquet_says_so(tmp_path: Path) -> None:
