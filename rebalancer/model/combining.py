@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rebalancer.model.cells import Cells, Extremum, Function, Gather, Gathering, Product, Ratio, Reduce
 from rebalancer.model.formulas import Formulas
-from rebalancer.model.grid import Grid
+from rebalancer.model.grid import Grid, most_often
 from rebalancer.model.param import Param, rational_gcd
 from rebalancer.model.units import (
     COEFFICIENT_BITS,
@@ -35,6 +35,8 @@ class Combining(Formulas):
 
     def total(self, source: Cells, coef: Amount = 1) -> Cells:
         """Return the sum of all cells times ``coef``: shape (1, 1)."""
+        if source.groups * source.items == 1 and coef == 1 and source.largest <= EXACT_LIMIT:
+            return source
         # of what is added up from everywhere it is goals that are made: small integers are proven sooner
         return self.regroup(source, None, None, 1, 1, coef, limit=EXACT_LIMIT)
 
@@ -119,7 +121,7 @@ class Combining(Formulas):
             to_group = np.zeros_like(group) if group_map is None else group_map[group]
             to_item = np.zeros_like(item) if item_map is None else item_map[item]
             to = (to_group * items + to_item)[(to_group >= 0) & (to_item >= 0)]
-            return int(np.unique(to, return_counts=True)[1].max(initial=0))
+            return most_often(to)
         by_group = (
             source.groups
             if group_map is None
@@ -262,6 +264,8 @@ class Combining(Formulas):
 
     def gather(self, source: Cells, group: NDArray[Any], item: NDArray[Any]) -> Cells:
         """Return chosen cells in a row: shape (1, n)."""
+        if source.groups == 1 and np.array_equal(item, np.arange(source.items)):
+            return source
         return self._add(
             Gather(
                 len(self.cells),

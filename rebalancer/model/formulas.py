@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from rebalancer.model.cells import Cells, Extremum, Function, Gather, Map, Product, Reduce, Term
-from rebalancer.model.grid import Grid
+from rebalancer.model.grid import Grid, most_often
 from rebalancer.model.param import Param, rational_gcd
 from rebalancer.model.units import (
     COEFFICIENT_BITS,
@@ -65,8 +65,8 @@ class Formulas:
             factor = int(cells.coef.largest_magnitude())
             return [factor * self._sums[cells.source.index]]
         if isinstance(cells, Gather):
-            often = np.unique(cells.group * cells.source.items + cells.item, return_counts=True)[1].max(initial=0)
-            return [int(often) * self._sums[cells.source.index]]
+            often = most_often(cells.group * cells.source.items + cells.item)
+            return [often * self._sums[cells.source.index]]
         if isinstance(cells, Extremum):
             return [sum(self._sums[source.index] for source in cells.inputs)]
         if not isinstance(cells, Map):

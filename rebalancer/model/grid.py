@@ -159,6 +159,8 @@ class Grid:
 
     def astype(self, dtype: Any) -> Grid:
         """Return the grid with values of another type."""
+        if self.table.dtype == dtype and (self.values.dtype == dtype or not len(self.keys)):
+            return self
         return Grid(
             self.groups, self.items, self.table.astype(dtype), self.column, self.keys, self.values.astype(dtype)
         )
@@ -177,6 +179,9 @@ class Grid:
     @cached_property
     def extremes(self) -> tuple[int | float, int | float]:
         """The smallest and the largest value, as Python numbers; 0 where there is none. They are asked for often."""
+        if self.table.size == 1 and not len(self.keys):  # most grids are one number
+            alone = self.table.item()
+            return alone, alone
         parts = [array for array in (self.table, self.values) if array.size]
         return _plain(min((part.min() for part in parts), default=0)), _plain(
             max((part.max() for part in parts), default=0)
@@ -203,12 +208,14 @@ def apply(function: Callable[..., Any], groups: int, items: int, *grids: Grid) -
     """
     if not groups or not items:
         return Grid(groups, items, np.atleast_2d(function(*(np.ones((1, 1), grid.table.dtype) for grid in grids))))
+    if all(grid.column is None and not len(grid.keys) for grid in grids):  # tables that repeat by themselves
+        _check_size(groups, items, [grid.table for grid in grids])
+        return Grid(groups, items, np.atleast_2d(function(*(grid.table for grid in grids))))
     spread = [_repeated(grid, groups, items) for grid in grids]
     column, columns = _common_columns(spread, items)
-    rows = max((grid.table.shape[0] for grid in spread), default=1)
-    if rows * columns > LARGEST_TABLE:
-        raise GridTooLarge(f"{groups} groups × {items} items")
-    table = function(*(_widen(grid, column, columns) for grid in spread))
+    tables = [_widen(grid, column, columns) for grid in spread]
+    _check_size(groups, items, tables)
+    table = function(*tables)
     keyed = [grid.keys for grid in spread if len(grid.keys)]
     if not keyed:
         return Grid(groups, items, np.atleast_2d(table), column)
@@ -219,12 +226,28 @@ def apply(function: Callable[..., Any], groups: int, items: int, *grids: Grid) -
     return Grid(groups, items, np.atleast_2d(table), column, keys, np.broadcast_to(values, keys.shape))
 
 
+def _check_size(groups: int, items: int, tables: list[NDArray[Any]]) -> None:
+    """Refuse what would be too large once the tables are repeated to one shape."""
+    rows, columns = (max((table.shape[axis] for table in tables), default=1) for axis in (0, 1))
+    if rows * columns > LARGEST_TABLE:
+        raise GridTooLarge(f"{groups} groups × {items} items")
+
+
 def linear(const: NDArray[Any], *pairs: NDArray[Any]) -> NDArray[Any]:
     """Return a constant plus the products of the pairs of arrays that follow, for `apply`."""
     total = const
     for position in range(0, len(pairs), 2):
         total = total + pairs[position] * pairs[position + 1]
     return total
+
+
+def most_often(numbers: IntArray) -> int:
+    """Return how often the most frequent of some numbers occurs."""
+    if len(numbers) < 2:
+        return len(numbers)
+    ordered = np.sort(numbers)
+    ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    return int(np.diff(ends, prepend=-1).max())
 
 
 def _united(parts: list[IntArray]) -> IntArray:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,7 @@ class Param:
     slack: Fraction = Fraction(0)
 
     @staticmethod
+    @lru_cache(maxsize=1024)  # the same few numbers over and over
     def constant(value: Fraction | int, groups: int = 1, items: int = 1) -> Param:
         """Return one number for all cells."""
         exact = Fraction(value)

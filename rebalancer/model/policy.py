@@ -163,11 +163,10 @@ class FixIt:
         if self.owners is None:
             excess = model.hinge(component.cells)
             group_map, item_map, groups, items = component.maps()
-            weighted = model.total(excess, component.weight)
             single = component.by == "cell" and component.owner is None
             plain = excess if single else model.regroup(excess, group_map, item_map, groups, items)
             return [
-                (weighted, self.invalid_cost),
+                self._paid(model, excess, component.weight),
                 *([(model.total(model.step(plain)), self.invalid_state)] if self.invalid_state else []),
             ]
         group, item = model.initial(component.cells).where(lambda v: v > 0)
@@ -175,7 +174,7 @@ class FixIt:
             return []
         excess = model.hinge(model.gather(component.cells, group, item))
         owner, slot = np.unique(component.component_of(group, item), return_inverse=True)
-        goals = [(model.total(excess, component.weight_at(group, item)), self.invalid_cost)]
+        goals = [self._paid(model, excess, component.weight_at(group, item))]
         if self.invalid_state:
             plain = (
                 excess
@@ -184,6 +183,13 @@ class FixIt:
             )
             goals.append((model.total(model.step(plain)), self.invalid_state))
         return goals
+
+    def _paid(self, model: ModelBuilder, excess: Cells, weight: Param) -> tuple[Cells, Fraction]:
+        """Return what the violation costs, as a cell and its factor; of weights that are alike no cells are made."""
+        alike = weight.grid.table.size == 1 and not len(weight.grid.keys) and not weight.slack
+        if alike:
+            return model.total(excess), self.invalid_cost * weight.unit * int(weight.grid.table[0, 0])
+        return model.total(excess, weight), self.invalid_cost
 
     def value(self, values: CellValues) -> float:
         """Return the cost at an assignment by the exact formula, also where hard cells do not hold."""

@@ -35,6 +35,8 @@ SQUARE_LIMIT = 2**46
 PRODUCT_LIMIT = 2**30
 #: Quotients are held as finely as keeps them below this: CP-SAT 9.15 may call larger ones infeasible.
 QUOTIENT_LIMIT = 2**30
+#: By how much is off what is exact; most cells are.
+NOTHING = Fraction(0)
 Amount: TypeAlias = Param | Fraction | int
 
 
@@ -66,6 +68,8 @@ def common_length(lengths: list[int]) -> int:
 
 def error_of(cells: Cells, coef: Param) -> Fraction:
     """Return how far coefficient · cells may be from what is meant, with the coefficient itself taken as it is held."""
+    if not cells.error and not coef.slack:
+        return NOTHING
     return coef.largest() * cells.error + coef.slack * cells.unit * cells.largest
 
 

@@ -50,6 +50,8 @@ class Problem:
     object_dimensions: Mapping[str, ObjectDimension]
     scope_dimensions: Mapping[tuple[str, str], ScopeDimension]
     attributes: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    #: Capacities of 1 that nobody stated, once they are asked for.
+    _implied: dict[tuple[str, str], ScopeDimension] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def count_dimension(self) -> str:
@@ -77,11 +79,12 @@ class Problem:
     def capacity(self, dimension: str, scope: str) -> ScopeDimension:
         """Return what the items of a scope offer in a dimension: 1 each where nothing was stated."""
         name = dimension or self.count_dimension
-        known = self.scope_dimensions.get((name, scope))
-        if known is not None:
-            return known
-        items = len(self.scopes[scope].items)
-        return ScopeDimension(name, scope, np.ones(items, np.int64), 1, defined=False, defaulted=items)
+        known = self.scope_dimensions.get((name, scope)) or self._implied.get((name, scope))
+        if known is None:
+            items = len(self.scopes[scope].items)
+            known = ScopeDimension(name, scope, np.ones(items, np.int64), 1, defined=False, defaulted=items)
+            self._implied[name, scope] = known
+        return known
 
     def dimension_names(self) -> list[str]:
         """Return every dimension name, of objects or of scopes."""

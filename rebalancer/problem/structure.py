@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -218,3 +219,9 @@ class ScopeDimension:
     defined: bool = True
     defaulted: int = 0
     rounded: bool = False
+
+    @cached_property
+    def exact(self) -> tuple[Fraction, ...]:
+        """What each item offers, as exact numbers. Thousands of specs may ask for it."""
+        known = {value: Fraction(value, self.scale) for value in np.unique(self.values).tolist()}
+        return tuple(known[value] for value in self.values.tolist())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel
@@ -49,6 +50,7 @@ def type_at(annotation: Any, loc: Path) -> Any:
     return current
 
 
+@lru_cache(maxsize=4096)  # a file names the same few fields over and over
 def field_named(model: type[BaseModel] | None, typed: str) -> str | None:
     """Return the field that a key in a file means, under any of its spellings."""
     if model is None:

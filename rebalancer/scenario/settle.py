@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -63,7 +64,7 @@ def settle(annotation: Any, data: Any, path: Path, label: str, hints: Mapping[st
     hints : mapping, optional
         What to add to the message about an unknown field of some name.
     """
-    adapter = TypeAdapter(annotation)
+    adapter = _adapter(annotation)
     settled: Settled[Any] = Settled(None)
     touched: dict[Path, int] = {}
     for _ in range(_ROUNDS):
@@ -77,6 +78,11 @@ def settle(annotation: Any, data: Any, path: Path, label: str, hints: Mapping[st
         if data is _HOPELESS:
             return settled
     return settled
+
+
+@cache
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(annotation)
 
 
 _HOPELESS = object()

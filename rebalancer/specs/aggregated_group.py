@@ -75,12 +75,13 @@ class AggregatedGroupSpec(Spec):
 
     def components(self, model: ModelBuilder) -> list[Component]:
         items = model.problem.scopes[self.scope].items
-        limits = item_limits(self.limit, items, None)
-        kept = [item for item in kept_items(items, self.filter).tolist() if limits[item] is not None]
-        if not kept:
+        every = kept_items(items, self.filter).tolist()
+        stated = zip(every, item_limits(self.limit, items, every, None), strict=True)
+        limits = {item: limit for item, limit in stated if limit is not None}
+        if not limits:
             return []
+        kept, own = list(limits), list(limits.values())
         needed = self._needed(model, np.array(kept, np.int64))
-        own = [limits[item] or Fraction(0) for item in kept]
         return [
             Component(
                 model.linear([(needed, 1)], Param.of([-limit for limit in own])),

@@ -18,7 +18,7 @@ from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.base import Definition, Spec
 from rebalancer.specs.checks import vector_faults, zero_capacity_warnings
 from rebalancer.specs.fields import DimensionName, Flag, ItemFilter, ItemName, Name, Number, Ref, ScopeName, exact
-from rebalancer.specs.limits import capacities, kept_items, mean
+from rebalancer.specs.limits import kept_items, mean
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -121,9 +121,9 @@ class BalanceSpec(Spec):
 
     def goal(self, model: ModelBuilder) -> Cells:
         problem = model.problem
-        offered = capacities(problem, self.dimension, self.scope)[1]
+        offered = problem.capacity(self.dimension, self.scope).exact
         if self._per_item:
-            offered = [Fraction(1)] * len(offered)
+            offered = (Fraction(1),) * len(offered)
         kept = [item for item in kept_items(problem.scopes[self.scope].items, self.filter).tolist() if offered[item]]
         if not kept:
             return model.linear([])
@@ -159,7 +159,7 @@ class BalanceSpec(Spec):
         """Whether amounts are relative to counts instead of capacities."""
         return self.balance_metric is BalanceMetric.CAPACITY_PER_ITEM
 
-    def _average(self, utilization: _Utilization, kept: IntArray, offered: list[Fraction]) -> Fraction | Cells:
+    def _average(self, utilization: _Utilization, kept: IntArray, offered: Sequence[Fraction]) -> Fraction | Cells:
         """Return the average utilization: a number where it is constant, else a cell."""
         if self._per_item:
             return utilization.average(False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from fractions import Fraction
+from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Union, get_args, get_origin
 
@@ -123,29 +125,41 @@ class Spec(Part):
 
 def reference_faults(part: Part, spec: Spec, problem: Problem, path: Path) -> Iterator[Fault]:
     """Yield the names in ``part`` that do not exist, and the limit and filter fields that the spec does not honour."""
-    for field, info in type(part).model_fields.items():
+    for field, annotation, rules in _ruled(type(part)):
         value = getattr(part, field)
         if value is None:
             continue
         where = (*path, field)
-        for rule in (*info.metadata, *_marks(_without_none(info.annotation))):  # pydantic leaves those of `X | None`
+        for rule in rules:
             if isinstance(rule, Ref):
                 yield from _ref_faults(rule, value, part, spec, problem, where)
             elif isinstance(rule, LimitRule):
                 yield from _limit_faults(rule, value, part, spec, problem, where)
             elif isinstance(rule, FilterRule):
                 yield from _filter_faults(rule, value, part, spec, problem, where)
-        yield from _nested_faults(value, info.annotation, part, spec, problem, where)
+        if not isinstance(value, _PLAIN):
+            yield from _nested_faults(value, annotation, part, spec, problem, where)
+
+
+#: What has no parts that could be wrong.
+_PLAIN = (str, int, float, Fraction, Enum, Limit, Filter)
+
+
+@cache
+def _ruled(kind: type[Part]) -> tuple[tuple[str, Any, tuple[Any, ...]], ...]:
+    """Return each field of a part with its annotation and what is marked on it."""
+    return tuple(
+        (field, info.annotation, (*info.metadata, *_marks(_without_none(info.annotation))))  # those of `X | None` too
+        for field, info in kind.model_fields.items()
+    )
 
 
 def _nested_faults(
     value: Any, annotation: Any, part: Part, spec: Spec, problem: Problem, path: Path
 ) -> Iterator[Fault]:
     """Walk into lists, mappings and parts, following the annotation for references on their entries."""
-    if isinstance(value, Spec):
+    if isinstance(value, Spec | Limit | Filter):
         return  # a nested spec is checked by its own `faults`
-    if isinstance(value, Limit | Filter):
-        return
     if isinstance(value, Part):
         yield from reference_faults(value, spec, problem, path)
         return

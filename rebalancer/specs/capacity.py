@@ -29,7 +29,7 @@ from rebalancer.specs.fields import (
     ScopeName,
     limit_field,
 )
-from rebalancer.specs.limits import capacities, group_limits, item_limits, kept_items, mean, nested, outer_items
+from rebalancer.specs.limits import group_limits, item_limits, kept_items, mean, nested, outer_items
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -187,17 +187,20 @@ class CapacitySpec(Spec):
         """Return amount against limit by metric, over the filtered items: one component per item."""
         items = model.problem.scopes[self.scope].items
         kept = kept_items(items, self.filter).tolist()
-        _, offered = capacities(model.problem, self.dimension, self.scope)
-        limits = item_limits(self.limit, items, offered)
+        offered = model.problem.capacity(self.dimension, self.scope).exact
         average = mean([offered[index] for index in kept])
         if self.use_legacy_formula:
             kept = [index for index in kept if offered[index] or (demanded and self.bound is Bound.MAX)]
-            limits = [limit if capacity else Fraction(0) for limit, capacity in zip(limits, offered, strict=True)]
+        own = item_limits(self.limit, items, kept, offered)
+        if self.use_legacy_formula:
+            own = [limit if offered[index] else Fraction(0) for index, limit in zip(kept, own, strict=True)]
         if self.bound is Bound.MIN:
-            kept = [index for index in kept if limits[index]]
+            kept, own = (
+                [index for index, limit in zip(kept, own, strict=True) if limit],
+                [limit for limit in own if limit],
+            )
         if not kept:
             return {}
-        own = [limits[index] for index in kept]
         weight = (
             Param.of([1 / (offered[index] or Fraction(1)) for index in kept])
             if self.use_legacy_formula

@@ -35,7 +35,6 @@ from rebalancer.specs.fields import (
 )
 from rebalancer.specs.limits import (
     Limits,
-    capacities,
     combined,
     group_limits,
     kept_items,
@@ -215,7 +214,7 @@ class CapacityWithGroupPresenceSpec(Spec):
     def _absolute(self, problem: Problem, limits: Limits, kept: IntArray) -> Limits:
         if self.scope_item_to_limit.type is LimitType.ABSOLUTE:
             return limits
-        _, offered = capacities(problem, self.dimension, self.scope)
+        offered = problem.capacity(self.dimension, self.scope).exact
         return limits.times_items([offered[item] for item in kept.tolist()])
 
     def _charges(self, model: ModelBuilder, kept: IntArray, groups: IntArray) -> Cells:

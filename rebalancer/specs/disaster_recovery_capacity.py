@@ -16,7 +16,7 @@ from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.base import Spec
 from rebalancer.specs.checks import dynamic_faults
 from rebalancer.specs.fields import DimensionName, ItemName, ObjectName, ScopeName
-from rebalancer.specs.limits import capacities, mean
+from rebalancer.specs.limits import mean
 from rebalancer.specs.own_item import in_own_item, repeated
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class DisasterRecoveryCapacitySpec(Spec):
     def _component(self, model: ModelBuilder) -> Component:
         problem = model.problem
         scope = problem.scopes[self.scope]
-        _, offered = capacities(problem, self.dimension, self.scope)
+        offered = problem.capacity(self.dimension, self.scope).exact
         chains = self._chains(problem)
         known = problem.dimension(self.dimension)
         primaries = problem.objects.lookup(list(self.primary_to_set_of_secondary_objects))

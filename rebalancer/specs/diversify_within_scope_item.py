@@ -22,7 +22,7 @@ from rebalancer.specs.fields import (
     ScopeName,
     limit_field,
 )
-from rebalancer.specs.limits import capacities, group_limits, kept_items
+from rebalancer.specs.limits import group_limits, kept_items
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -55,8 +55,8 @@ class DiversifyWithinScopeItemSpec(Spec):
     def goal(self, model: ModelBuilder) -> Cells:
         problem = model.problem
         scope, groups = problem.scopes[self.scope], problem.partitions[self.partition_name].groups
-        offered = capacities(problem, self.dimension, self.scope)[1]
-        room = capacities(problem, self.dimension, problem.container_name)[1]
+        offered = problem.capacity(self.dimension, self.scope).exact
+        room = problem.capacity(self.dimension, problem.container_name).exact
         kept = kept_items(scope.items, self.scope_item_filter)
         kept = kept[[offered[item] > 0 for item in kept.tolist()]]
         item = scope.among(kept)[:-1].astype(np.int64)  # of each container

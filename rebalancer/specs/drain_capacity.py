@@ -13,7 +13,7 @@ from rebalancer.problem import Fault
 from rebalancer.specs.base import Spec
 from rebalancer.specs.checks import zero_capacity_warnings
 from rebalancer.specs.fields import DimensionName, Filter, ItemName, Number, ScopeName, exact
-from rebalancer.specs.limits import capacities, mean
+from rebalancer.specs.limits import mean
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -58,7 +58,7 @@ class DrainCapacitySpec(Spec):
         if not spills:
             return []
         amount = model.amount(self.scope, self.dimension)
-        _, offered = capacities(model.problem, self.dimension, self.scope)
+        offered = model.problem.capacity(self.dimension, self.scope).exact
         zeros = np.zeros(len(spills), np.int64)
         items = np.array([destination for _, destination, _ in spills])
         drained = model.gather(amount, zeros, np.array([source for source, _, _ in spills]))

@@ -13,7 +13,7 @@ from rebalancer.problem import Fault
 from rebalancer.specs.base import Spec
 from rebalancer.specs.checks import negative_faults, vector_faults
 from rebalancer.specs.fields import PARTITION_ALIASES, DimensionName, PartitionName, ScopeName
-from rebalancer.specs.limits import capacities, mean
+from rebalancer.specs.limits import mean
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -57,7 +57,7 @@ class ExclusiveGroupsSpec(Spec):
         everything = model.amount(self.scope, self.dimension)
         by_group = model.amount(self.scope, self.dimension, partition=self.partition_name)
         largest = model.largest(by_group, None, np.arange(count), 1, count)
-        weight = Param.constant(1 / mean(capacities(problem, self.dimension, self.scope)[1]))
+        weight = Param.constant(1 / mean(problem.capacity(self.dimension, self.scope).exact))
         wrong = model.hinge(model.linear([(everything, 1), (largest, -1)]))
         return [Component(wrong, weight=weight, amount=wrong, scope=self.scope)]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AliasChoices, AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
@@ -115,6 +116,7 @@ def also_called(*names: str) -> AliasChoices:
     return AliasChoices(*dict.fromkeys(spelling for name in names for spelling in (to_camel(name), name)))
 
 
+@lru_cache(maxsize=4096)  # every key of every entry of a file, several times
 def field_key(text: str) -> str:
     """Return the field or spec that a spelling means: that of ``groupCount`` and ``GroupCountSpec`` is group_count."""
     for tail in ("Spec", "_spec"):

@@ -29,7 +29,7 @@ from rebalancer.specs.fields import (
     exact,
     limit_field,
 )
-from rebalancer.specs.limits import Limits, capacities, group_limits, group_sizes, kept_items, nested
+from rebalancer.specs.limits import Limits, group_limits, group_sizes, kept_items, nested
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, Grid, ModelBuilder
@@ -220,7 +220,7 @@ class GroupCountSpec(Spec):
             if self.limit.type is LimitType.RELATIVE:
                 limits = limits.times(*group_sizes(problem, self.partition_name, self.dimension, self.scope, kept))
             return [part for metric in metrics for part in self._sized(model, metric, kept, limits)]
-        offered = capacities(problem, self.dimension, self.scope)[1]
+        offered = problem.capacity(self.dimension, self.scope).exact
         if not demanded:
             kept = kept[[offered[item] != 0 for item in kept.tolist()]]
         limits = self._limits(problem, kept)

@@ -16,7 +16,7 @@ from rebalancer.problem import Fault
 from rebalancer.specs.base import Spec
 from rebalancer.specs.checks import vector_faults
 from rebalancer.specs.fields import DimensionOrCount, ItemFilter, Number, ScopeName, exact
-from rebalancer.specs.limits import capacities, kept_items
+from rebalancer.specs.limits import kept_items
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -63,7 +63,7 @@ class LeftoverRatioSpec(Spec):
         if not len(kept):
             return []
         target = exact(self.target)
-        free, other = (capacities(problem, name, self.scope)[1] for name in (self.dimension, self.other_dimension))
+        free, other = (problem.capacity(name, self.scope).exact for name in (self.dimension, self.other_dimension))
         start = Param.of([target * free[item] - other[item] for item in kept.tolist()])
         terms: list[tuple[Cells, Fraction | int]]
         weight = self._combined(problem, target)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.model import Cells, Grid, ModelBuilder, Param
-from rebalancer.problem import Names, Path, Problem, ScopeDimension
+from rebalancer.problem import Names, Path, Problem
 from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.fields import Filter, Limit, Number, exact
 
@@ -31,17 +31,11 @@ def kept_items(names: Names, chosen: Filter | None) -> IntArray:
     return np.flatnonzero(keep)
 
 
-def capacities(problem: Problem, dimension: str, scope: str) -> tuple[ScopeDimension, list[Fraction]]:
-    """Return what the items of a scope offer, also as exact numbers."""
-    capacity = problem.capacity(dimension, scope)
-    return capacity, [Fraction(value, capacity.scale) for value in capacity.values.tolist()]
-
-
 def offering(
     problem: Problem, dimension: str, scope: str, chosen: Filter | None = None
 ) -> tuple[IntArray, list[Fraction]]:
     """Return the kept items that offer something of a dimension, and how much: those whose utilization is defined."""
-    _, offered = capacities(problem, dimension, scope)
+    offered = problem.capacity(dimension, scope).exact
     kept = [item for item in kept_items(problem.scopes[scope].items, chosen).tolist() if offered[item]]
     return np.array(kept, np.int64), [offered[item] for item in kept]
 
@@ -52,20 +46,14 @@ def mean(values: Sequence[Fraction]) -> Fraction:
     return average or Fraction(1)
 
 
-def item_limits(limit: Limit, names: Names, base: Sequence[Fraction] | None) -> list[Bound]:
-    """Return the limit of each scope item (None: none); a RELATIVE one times ``base``, its capacity, if given."""
-    relative = base is not None and limit.type.value == "RELATIVE"
-    own = {name: exact(value) for name, value in limit.scope_item_limits.items()}
-    default = exact(limit.global_limit)
-    out: list[Bound] = []
-    for index, name in enumerate(names):
-        raw = own.get(name)
-        if raw is None and limit.is_default_limit_unbounded:
-            out.append(None)
-            continue
-        value = default if raw is None else raw
-        out.append(value * base[index] if relative and base is not None else value)
-    return out
+def item_limits(limit: Limit, names: Names, kept: Sequence[int], base: Sequence[Fraction] | None) -> list[Bound]:
+    """Return the limit of each kept item (None: none); a RELATIVE one times ``base``, the items' capacity, if given."""
+    own = {names.index[name]: exact(value) for name, value in limit.scope_item_limits.items()}
+    default: Bound = None if limit.is_default_limit_unbounded else exact(limit.global_limit)
+    stated = [own.get(item, default) for item in kept]
+    if base is None or limit.type.value != "RELATIVE":
+        return stated
+    return [None if value is None else value * base[item] for item, value in zip(kept, stated, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from rebalancer.problem import UNPLACED, Fault, FixedPoint
 from rebalancer.specs.base import Spec
 from rebalancer.specs.checks import negative_faults, zero_capacity_warnings
 from rebalancer.specs.fields import DimensionOrCount, Flag, Number, ScopeOrContainer, exact
-from rebalancer.specs.limits import capacities
 
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
@@ -101,7 +100,7 @@ class MinimizeMovementSpec(Spec):
         if self.do_not_normalize:
             return Fraction(1), [Fraction(1)] * count
         scale = (MAGIC if self.magic_scaling else Fraction(1)) / max(1, count)
-        _, offered = capacities(problem, self.dimension, scope.name)
+        offered = problem.capacity(self.dimension, scope.name).exact
         return scale, [scale * (1 / capacity if capacity else zero) for capacity in offered]
 
     def _differs(self, problem: Problem) -> bool:

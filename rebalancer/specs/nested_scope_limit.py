@@ -46,12 +46,16 @@ class NestedScopeLimitSpec(Spec):
     def components(self, model: ModelBuilder) -> list[Component]:
         problem = model.problem
         items = problem.scopes[self.scope].items
-        limits = item_limits(self.limit, items, None)
-        kept = [item for item in kept_items(items, self.filter).tolist() if limits[item] is not None]
+        kept = kept_items(items, self.filter).tolist()
+        limits = {
+            item: limit
+            for item, limit in zip(kept, item_limits(self.limit, items, kept, None), strict=True)
+            if limit is not None
+        }
         outer = _outer(problem, self.scope, self.outer_scope)
         out = []
         for inside in (True, False):
-            chosen = np.array([item for item in kept if (outer[item] >= 0) == inside], np.int64)
+            chosen = np.array([item for item in limits if (outer[item] >= 0) == inside], np.int64)
             if not len(chosen):
                 continue
             held = model.amount(self.scope, self.dimension, items=chosen)
@@ -60,7 +64,7 @@ class NestedScopeLimitSpec(Spec):
                 around = model.gather(
                     model.amount(self.outer_scope, self.dimension), np.zeros(len(chosen), np.int64), outer[chosen]
                 )
-                share = Param.of([-(limits[item] or 0) for item in chosen.tolist()])
+                share = Param.of([-limits[item] for item in chosen.tolist()])
                 excess = model.linear([(held, 1), (around, share)])
             out.append(Component(excess, amount=held, scope=self.scope, item_index=chosen))
         return out
