@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -168,10 +168,15 @@ class Param:
     def floats(self) -> Grid:
         """Return the parameter as float64."""
         if self.grid.table.dtype == object or self.grid.values.dtype == object:
-            unit = self.unit
-            return self.grid.map(lambda v: _each(v, lambda number: float(number * unit), np.float64))
+            return self._wide_floats
         scale = float(self.unit)
         return self.grid.astype(np.float64).map(lambda v: v * scale)
+
+    @cached_property
+    def _wide_floats(self) -> Grid:
+        """The parameter as float64, from integers of any size: a Fraction for each, which evaluating cannot afford."""
+        unit = self.unit
+        return self.grid.map(lambda v: _each(v, lambda number: float(number * unit), np.float64))
 
     def scaled(self, factor: Fraction) -> Param:
         """Return the parameter times a number."""

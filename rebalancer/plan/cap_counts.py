@@ -36,7 +36,7 @@ def caps_broken(model: Model, steps: Steps, rows: IntArray, options: PlanOptions
         out += _over(f"max_per_scope_item.{name}", cap, scope.items, counted)
     for name, cap in options.max_per_group.items():
         partition = problem.partitions[name]
-        flying = np.isin(partition.member, who)
+        flying, _ = partition.by_object.of(who)
         out += _over(f"max_per_group.{name}", cap, partition.groups, np.bincount(partition.group[flying], minlength=1))
     for name, allowed in options.max_amount.items():
         dimension = problem.dimension(name)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.problem import Names, Problem
+from rebalancer.problem import Names, Partition, Problem
 from rebalancer.problem.numbers import IntArray
 from rebalancer.scenario.plan_section import Cap, PlanOptions
 from rebalancer.specs.fields import exact
@@ -68,8 +68,7 @@ def cap_cells(options: PlanOptions, problem: Problem) -> list[CapCells]:
         out.append(_named(f"max_per_scope_item.{name}", cap, scope.items, _touching(scope.item_of)))
     for name, cap in options.max_per_group.items():
         partition = problem.partitions[name]
-        count = _of_group(partition.group.astype(np.int64), partition.member, len(problem.objects))
-        out.append(_named(f"max_per_group.{name}", cap, partition.groups, count))
+        out.append(_named(f"max_per_group.{name}", cap, partition.groups, _of_group(partition)))
     for name, amount in options.max_amount.items():
         dimension = problem.dimension(name)
         for component in range(dimension.components):
@@ -132,15 +131,10 @@ def _touching(item_of: NDArray[np.int32]) -> _Count:
     return count
 
 
-def _of_group(group: IntArray, member: NDArray[np.int32], objects: int) -> _Count:
-    order = np.argsort(member, kind="stable")
-    start = np.concatenate([[0], np.cumsum(np.bincount(member, minlength=objects))]).astype(np.int64)
-
+def _of_group(partition: Partition) -> _Count:
     def count(who: IntArray, source: NDArray[np.int32], destination: NDArray[np.int32]) -> _Rows:
-        often = start[who + 1] - start[who]
-        leg = np.repeat(np.arange(len(who)), often)
-        offset = np.arange(len(leg)) - np.repeat(np.cumsum(often) - often, often)
-        return leg, group[order[np.repeat(start[who], often) + offset]], np.ones(len(leg), np.int64)
+        rows, leg = partition.by_object.of(who)
+        return leg, partition.group[rows].astype(np.int64), np.ones(len(leg), np.int64)
 
     return count
 

@@ -181,12 +181,15 @@ class Flight:
     moving : int64 array
         The objects in flight, each once.
     destination : int32 array of the same length
+    counted : callable, optional
+        Tells the bounds of a leaf; they are counted from the assignment where left out.
     """
 
     problem: Problem
     assignment: NDArray[np.int32]
     moving: NDArray[np.int64]
     destination: NDArray[np.int32]
+    counted: Callable[[Leaf], Bounds] | None = None
     _known: dict[int, Bounds] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -281,6 +284,8 @@ class Flight:
 
     def _leaf(self, leaf: Leaf) -> Bounds:
         """Return the bounds of what a leaf counts, without its coefficient."""
+        if self.counted is not None:
+            return self.counted(leaf)
         tally = leaf.tally
         member = tally.member.astype(np.int64)
         rows = np.arange(len(member))

@@ -12,6 +12,7 @@ from rebalancer.model import Cells, Extremum, Function, Gather, Gathering, Grid,
 from rebalancer.model.grid import apply
 from rebalancer.plan.flight import Leaf, leaves
 from rebalancer.problem import Problem
+from rebalancer.problem.membership import ByObject
 from rebalancer.problem.numbers import IntArray
 
 
@@ -192,15 +193,7 @@ class Counter:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._sorted: dict[int, tuple[IntArray, IntArray]] = {}
-
-    def _rows(self, tally: Tally) -> tuple[IntArray, IntArray]:
-        """Return the memberships of a tally by object: where those of each begin, and which they are."""
-        if tally.index not in self._sorted:
-            count = np.bincount(tally.member, minlength=len(self.problem.objects))
-            start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-            self._sorted[tally.index] = start, np.argsort(tally.member, kind="stable").astype(np.int64)
-        return self._sorted[tally.index]
+        self._by_object: dict[int, ByObject] = {}
 
     def count(
         self, path: Path, items: int, who: IntArray, place: NDArray[np.int32]
@@ -213,13 +206,12 @@ class Counter:
             Of the cells at the path's end; a cell is ``group * items + item``.
         """
         tally = path.leaf.tally
-        start, rows_of = self._rows(tally)
+        if tally.index not in self._by_object:
+            self._by_object[tally.index] = ByObject(tally.member)
         item_here = tally.item_of[place]
-        counted = np.flatnonzero(path.leaf.counts(who, item_here) & (start[who + 1] > start[who]))
-        often = start[who[counted] + 1] - start[who[counted]]
-        query = np.repeat(counted, often)
-        offset = np.arange(len(query)) - np.repeat(np.cumsum(often) - often, often)
-        row = rows_of[np.repeat(start[who[counted]], often) + offset]
+        counted = np.flatnonzero(path.leaf.counts(who, item_here))
+        row, owner = self._by_object[tally.index].of(who[counted])
+        query = counted[owner]
         amount = tally.weight_at(row, place[query].astype(np.int64), len(self.problem.objects))
         group, item = tally.group[row].astype(np.int64), item_here[query].astype(np.int64)
         leaf = group * tally.items + item

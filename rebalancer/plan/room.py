@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.plan.ledger import Ledger, Legs
+from rebalancer.problem.membership import spans
 from rebalancer.problem.numbers import IntArray
 
-#: From so many entries on it pays to compile the loop.
-_COMPILE_FROM = 20_000
+#: After so many entries it pays to compile the loop.
+_COMPILE_AFTER = 20_000
 
 
 class Room:
@@ -33,6 +34,7 @@ class Room:
         self.slot: IntArray = np.empty(0, np.int64)
         self.take: IntArray = np.empty(0, np.int64)
         self.give: IntArray = np.empty(0, np.int64)
+        self._shared_by: tuple[int, IntArray, IntArray] = (0, self.keys, self.keys)  # once so many legs were there
 
     def copy(self) -> Room:
         """Return a copy whose slack changes on its own."""
@@ -61,10 +63,8 @@ class Room:
 
     def entries(self, legs: IntArray) -> tuple[IntArray, IntArray]:
         """Return the entries of legs: which of them, and the row of each."""
-        often = self.start[legs + 1] - self.start[legs]
-        which = np.repeat(np.arange(len(legs)), often)
-        offset = np.arange(len(which)) - np.repeat(np.cumsum(often) - often, often)
-        return which, np.repeat(self.start[legs], often) + offset
+        row, which = spans(self.start[legs], self.start[legs + 1])
+        return which, row
 
     def fits(self, legs: IntArray, slack: IntArray | None = None) -> NDArray[np.bool_]:
         """Return which legs fit, each alone."""
@@ -96,11 +96,23 @@ class Room:
 
     def first_fit(self, legs: IntArray) -> IntArray:
         """Return which of the legs fly together, taken greedily in the order given."""
-        rows = int((self.start[legs + 1] - self.start[legs]).sum())
-        fill = _compiled() if rows >= _COMPILE_FROM else _fill
         chosen = np.zeros(len(legs), np.bool_)
-        fill(legs, self.start, self.slot, self.take, self.slack.copy(), chosen)
+        state = legs, self.start, self.slot, self.take, self.slack.copy(), *self._shared(), chosen
+        seen = _fill(*state, 0, _COMPILE_AFTER)
+        if seen < len(legs):
+            _compiled()(*state, seen, len(self.slot))
         return legs[chosen]
+
+    def _shared(self) -> tuple[IntArray, IntArray]:
+        """Return what every leg takes some of, such as a cap on all in flight, and the least that any takes."""
+        legs = len(self.start) - 1
+        if self._shared_by[0] != legs:
+            takes = np.flatnonzero(self.take > 0)
+            shared = np.flatnonzero(np.bincount(self.slot[takes], minlength=len(self.keys)) == legs)
+            least = np.full(len(self.keys), np.iinfo(np.int64).max)
+            np.minimum.at(least, self.slot[takes], self.take[takes])
+            self._shared_by = legs, shared, least[shared]
+        return self._shared_by[1:]
 
     def fly(self, legs: IntArray) -> None:
         """Carry out legs: take what they take and give what they give."""
@@ -134,20 +146,31 @@ class Room:
         """
         which, row = self.entries(legs)
         change = self.take[row] - self.give[row]
-        total = np.zeros(len(self.slack), np.int64)
-        np.add.at(total, self.slot[row], change)
-        over = total > self.slack
-        guilty = np.flatnonzero(over[self.slot[row]] & (change > 0))
-        last = np.full(len(self.slack), -1, np.int64)
-        np.maximum.at(last, self.slot[row[guilty]], which[guilty])
+        slots, place = np.unique(self.slot[row], return_inverse=True)
+        total = np.zeros(len(slots), np.int64)
+        np.add.at(total, place, change)
+        over = total > self.slack[slots]
+        guilty = np.flatnonzero(over[place] & (change > 0))
+        last = np.full(len(slots), -1, np.int64)
+        np.maximum.at(last, place[guilty], which[guilty])
         return np.unique(last[last >= 0])
 
 
-def _fill(legs: Any, start: Any, slot: Any, take: Any, slack: Any, chosen: Any) -> None:
-    for position in range(len(legs)):
+def _fill(
+    legs: Any, start: Any, slot: Any, take: Any, slack: Any, shared: Any, least: Any, chosen: Any, begin: int, most: int
+) -> int:
+    """Choose legs from a position on; return the one that comes next once ``most`` entries have been looked at."""
+    looked = 0
+    for position in range(begin, len(legs)):
+        for number in range(len(shared)):
+            if slack[shared[number]] < least[number]:
+                return len(legs)  # of this every leg takes some, and there is too little for any
+        if looked >= most:
+            return position
         leg = legs[position]
         fits = True
         for row in range(start[leg], start[leg + 1]):
+            looked += 1
             if take[row] > slack[slot[row]]:
                 fits = False
                 break
@@ -155,6 +178,7 @@ def _fill(legs: Any, start: Any, slot: Any, take: Any, slack: Any, chosen: Any) 
             chosen[position] = True
             for row in range(start[leg], start[leg + 1]):
                 slack[slot[row]] -= take[row]
+    return len(legs)
 
 
 @cache

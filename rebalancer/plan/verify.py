@@ -18,7 +18,7 @@ from rebalancer.plan.checks import demands, final_demands
 from rebalancer.plan.flight import ALWAYS, AT_END
 from rebalancer.plan.labels import place_of, title
 from rebalancer.plan.steps import Excess, Peak, Steps
-from rebalancer.plan.watch import Flights, Found, Watch, watches
+from rebalancer.plan.watch import Flights, Found, Ground
 from rebalancer.plan.work import evaluations
 from rebalancer.problem.numbers import IntArray
 from rebalancer.scenario.plan_section import PlanOptions
@@ -94,7 +94,8 @@ def replay(
     other = steps.end(start) if reference is None else reference
     stated = [*demands(model, start, other), *final_demands(model, start, other)]
     everything = Flights(steps.who, steps.source, steps.destination)
-    tallies = _Tallies(model, report, list(watches(model, stated, start, everything, whole)))
+    ground = Ground(model, stated, start, everything, whole)
+    tallies = _Tallies(model, report, ground)
     tallies.note_standing(0)
     now = start.copy()
     stride = -(-steps.waves // max(1, evaluations(model, _SCORING)))
@@ -111,10 +112,10 @@ def replay(
     report.end = now
     tallies.note_standing(max(0, steps.waves - 1))
     report.excess = tallies.excess()
-    for watch in tallies.watches:
-        if watch.disagrees(now):
-            name = model.constraints[watch.demand.hard.constraint].name
-            raise InternalError(f"the recount of {name} differs from its evaluation")
+    wrong = ground.disagreeing(now)
+    if wrong is not None:
+        name = model.constraints[wrong.demand.hard.constraint].name
+        raise InternalError(f"the recount of {name} differs from its evaluation")
     return report
 
 
@@ -140,8 +141,9 @@ def _chained(model: Model, start: NDArray[np.int32], steps: Steps, report: Repla
 class _Tallies:
     """What is noted while a plan is carried out: what does not hold, and what is above its limit and may be."""
 
-    def __init__(self, model: Model, report: Replay, kept: list[Watch]) -> None:
-        self.watches = kept
+    def __init__(self, model: Model, report: Replay, ground: Ground) -> None:
+        self.watches = ground.watches
+        self._ground = ground
         self._model = model
         self._report = report
         self._found: dict[tuple[int, int], list[int]] = {}  # first and last wave, and the most
@@ -149,20 +151,25 @@ class _Tallies:
     def carry_out(self, flights: Flights, wave: int, last: bool) -> None:
         """Carry out a wave, and judge it: on its way first."""
         constraints = self._model.constraints
-        for number, watch in enumerate(self.watches):
-            found, demand = watch.flight(flights), watch.demand
+        touched = self._ground.start(flights)
+        for number in touched:
+            watch = self.watches[number]
+            found, demand = watch.flight(), watch.demand
             if demand.moment == ALWAYS:
                 self._judge(number, found, wave, "in flight")
             if demand.moment == ALWAYS or not constraints[demand.hard.constraint].implicit:
                 self._note(number, found, wave)
-        for number, watch in enumerate(self.watches):
+        self._ground.land()
+        for number in touched:
+            watch = self.watches[number]
             found = watch.landed()
             if watch.demand.moment != AT_END:
                 self._extend(number, watch.fallen, wave - 1)
                 self._judge(number, found, wave, "after the wave")
                 self._note(number, found, wave)
-            elif last:
-                self._judge(number, found, wave, "at the end")
+        for number, watch in enumerate(self.watches if last else []):
+            if watch.demand.moment == AT_END:
+                self._judge(number, watch.standing(), wave, "at the end")
 
     def note_standing(self, wave: int) -> None:
         """Note all places that are above their limits between two waves."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rebalancer.problem.membership import ByObject
 from rebalancer.problem.numbers import IntArray
 
 #: Assignment value of an object that is in no container. As an index it reaches the last entry of ``Scope.item_of``.
@@ -107,6 +108,11 @@ class Partition:
     def sizes(self) -> IntArray:
         """Number of objects of each group."""
         return np.bincount(self.group, minlength=len(self.groups)).astype(np.int64)
+
+    @cached_property
+    def by_object(self) -> ByObject:
+        """The memberships by object."""
+        return ByObject(self.member)
 
     @cached_property
     def overlapping(self) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rebalancer import CapacitySpec, Rebalancer
 from rebalancer.model import Model
 from rebalancer.model.evaluate import CellValues, evaluate_cells
 from rebalancer.plan import PlanOptions, make_plan
@@ -96,3 +97,17 @@ def first_faults(report: Replay) -> dict[str, int]:
     for wave, message in report.problems:
         found.setdefault(message.partition(" does not hold")[0], wave)
     return found
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_has_to_hold_at_the_end_is_judged_also_where_the_last_wave_changes_nothing(whole: bool) -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a"], "h1": ["b"], "h2": ["c"], "h3": []})
+    solver.add_object_dimension("mem", {"a": 10, "b": 10, "c": 10})
+    solver.add_container_dimension("mem", {}, default=10)
+    solver.add_constraint(CapacitySpec(scope="host", dimension="mem"), name="fits", in_flight="at_end")
+    start, nobody = solver.model.problem.initial, np.empty(0, np.int64)
+    who, wave = np.array([0, 2]), np.array([0, 1])  # a joins b in the first wave; c goes where nobody is
+    steps = Steps(who, start[who], np.array([1, 3], np.int32), wave, Waiting(nobody, nobody, np.full(2, -1)))
+    report = replay(solver.model, start, steps, PlanOptions(), start, whole=whole)
+    assert report.problems == [(2, "fits on h1 does not hold at the end")]
