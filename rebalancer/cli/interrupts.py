@@ -20,7 +20,10 @@ _NOTICE = b"stopping with the best answer so far; interrupt again to give up\n"
 
 @contextmanager
 def kept_answers(
-    stop: threading.Event, as_line: Callable[[bytes], bytes] = bytes, answered: threading.Event | None = None
+    stop: threading.Event,
+    as_line: Callable[[bytes], bytes] = bytes,
+    answered: threading.Event | None = None,
+    notice: bytes = _NOTICE,
 ) -> Iterator[None]:
     """Set ``stop`` at the first signal that ends the command, raise KeyboardInterrupt at the second.
 
@@ -34,6 +37,8 @@ def kept_answers(
     answered : threading.Event, optional
         Set once there is an answer to keep. Until then the first signal raises KeyboardInterrupt: nobody who interrupts
         the reading of a large problem wants to wait for its end.
+    notice : bytes
+        What the first signal prints.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -46,7 +51,7 @@ def kept_answers(
             raise KeyboardInterrupt
         stop.set()
         with suppress(OSError):
-            os.write(2, as_line(_NOTICE))  # print is not safe here: the signal may come in the middle of another one
+            os.write(2, as_line(notice))  # print is not safe here: the signal may come in the middle of another one
 
     before = {number: signal.signal(number, interrupted) for number in ending_signals()}
     try:

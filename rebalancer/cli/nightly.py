@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rebalancer.nightly")
 
+#: What the first signal says, be it during the search or when moves are ordered, which takes its time.
+_NOTICE = b"what was found so far is planned; interrupt again to give up\n"
+
 
 @click.command(name="nightly")
 @click.argument("job", metavar="JOB.yaml", type=FilePath())
@@ -39,8 +42,8 @@ def command(
     """Run a job: read its snapshot, check it, solve, plan, verify, write the plan, record the run.
 
     Nothing is carried out. Exit code 0 or 3 where the run is done (3: something stays broken, or moves are blocked), 6
-    where another run is under way, 8 where a guard refuses. Ctrl-C and SIGTERM end the search with the best answer so
-    far; a second one ends the run.
+    where another run is under way, 8 where a guard refuses. Ctrl-C and SIGTERM end the search, and the best answer so
+    far is planned; before the search begins, and the second time, they end the run.
     """
     from rebalancer.jobs.job import read_job
     from rebalancer.jobs.lock import LockHeld
@@ -49,15 +52,16 @@ def command(
     fields: dict[str, Any] = {"job": os.path.splitext(os.path.basename(job))[0]}
     lines = JsonLines(fields) if log_format == "json" else None
     configure_logging(not quiet, debug, lines)
-    stop = threading.Event()
-    with kept_answers(stop, bytes if lines is None else lines.notice):
+    stop, searching = threading.Event(), threading.Event()
+    with kept_answers(stop, bytes if lines is None else lines.notice, searching, _NOTICE):
         try:
             read = read_job(job)
             fields["job"] = read.name
 
             from rebalancer.jobs.run import run_job
 
-            report = run_job(read, stop=stop, wait=wait or 0.0, accept_shrunk=accept_shrunk, log_fields=fields)
+            report = run_job(read, stop=stop, wait=wait or 0.0, accept_shrunk=accept_shrunk, log_fields=fields,
+                             searching=searching)  # fmt: skip
         except InputError as error:
             _tell(error.faults, lines is not None)
             if as_json:
@@ -117,7 +121,7 @@ def show(report: Report) -> None:
     """Print what came of a run in a few lines."""
     from rebalancer.report.numbers import count, listed, number
 
-    what = report.outcome.words
+    what = report.words
     if report.moves:
         waves = count(report.waves or 0, "wave")
         what += f": {count(report.moves, 'step')} in {waves}, {count(report.moved_objects or 0, 'object')} move"

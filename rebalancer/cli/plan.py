@@ -116,7 +116,7 @@ def command(
 
 
 def _show(plan: Plan, output: str, written: list[str]) -> None:
-    from rebalancer.report.numbers import count
+    from rebalancer.report.numbers import count, listed
 
     how = "as few as there can be" if plan.exact else f"at least {plan.lower_bound}"
     size = f"{count(len(plan.steps), 'step')} in {count(plan.waves, 'wave')}"
@@ -125,6 +125,8 @@ def _show(plan: Plan, output: str, written: list[str]) -> None:
         click.echo(f"{count(len(plan.staged), 'step')} only to make room")
     if plan.expires is not None:
         click.echo(f"expires at {plan.expires.isoformat(timespec='seconds')}")
+    if broken := plan.broken:
+        click.echo(f"still broken: {listed(broken)}")
     for one in plan.blocked[:20]:
         click.echo(f"blocked: {one.object} from {one.source} to {one.destination}: {'; '.join(one.reasons)}")
     if len(plan.blocked) > 20:

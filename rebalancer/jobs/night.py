@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from rebalancer.plan.steps import Blocked
 from rebalancer.problem.errors import condensed
 from rebalancer.search import InternalError
 from rebalancer.settings import Settings
-from rebalancer.solution import Solution, broken_components, constraints, objective, records
+from rebalancer.solution import Solution, broken_components, constraints, number_of_moves, objective, records
 from rebalancer.solver import Rebalancer
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Blocked moves that are named at most, where there is no plan that lists them.
+#: Blocked moves, and constraints that stay broken, that are named at most, where there is no plan that lists them.
 _MOST_NAMED = 5
 
 
@@ -83,6 +83,8 @@ class Night:
         Returns the current time, in UTC.
     accept_shrunk : bool
         Whether a snapshot may be smaller than the last one, for once.
+    searching : threading.Event
+        Set once the search begins.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class Night:
         stop: threading.Event,
         clock: Callable[[], datetime],
         accept_shrunk: bool,
+        searching: threading.Event,
     ) -> None:
         self.report = report
         self.standing: Standing | None = None
@@ -105,6 +108,7 @@ class Night:
         self._stop = stop
         self._clock = clock
         self._accept_shrunk = accept_shrunk
+        self._searching = searching
         self._timed_out = False
 
     @property
@@ -142,7 +146,7 @@ class Night:
         if not is_better(model, initial, final):  # nothing moves, or moves to no avail
             if unknown:
                 raise KeyboardInterrupt
-            self._no_plan(solver, Outcome.NOTHING_TO_DO)
+            self._no_plan(solver, Outcome.NOTHING_TO_DO, *_left_open(solution, solver.evaluate()))
             return None
         least = self._least_gain
         if not is_worth_it(model, initial, final, least):
@@ -239,7 +243,9 @@ class Night:
             timer = threading.Timer(left, self._out_of_time)
             timer.daemon = True
             timer.start()
-        log.info("searching, for %s at most", "as long as it takes" if limit == float("inf") else spoken(limit))
+        span = "as long as it takes" if limit == float("inf") else f"{limit:.1f} s" if limit < 1 else spoken(limit)
+        self._searching.set()
+        log.info("searching, for %s at most", span)
         try:
             start = None if standing is None else assignment_table(solver, standing.end)
             solution = solver.solve(time_limit=limit, start=start, stop=self._stop, on_progress=_heard)
@@ -318,6 +324,7 @@ class Night:
 
     def _planned(self, solution: Solution, snapshot: Snapshot, limits: MoveLimits) -> Plan:
         """Return the plan, cut down to what the guards allow if that is what they say."""
+        log.info("ordering %d moves, and the way back", number_of_moves(solution))
         try:
             plan = plan_moves(solution, snapshot.scenario.plan)
             self._deadline.check()
@@ -334,6 +341,16 @@ class Night:
         except InternalError as error:
             raise VerificationFailed(str(error)) from error
         raise Refused(complaints[0][0], *(message for _, message in complaints))
+
+
+def _left_open(solution: Solution, kept: Evaluation) -> Iterator[str]:
+    """Yield why nothing moves, where it is not proven that no assignment is better than the one that is kept."""
+    if solution.status is not Status.OPTIMAL:
+        names, more = ", ".join(kept.broken[:_MOST_NAMED]), len(kept.broken) - _MOST_NAMED
+        rest = f" and {more} more" if more > 0 else ""
+        broken = f"{names}{rest} {'stays' if len(kept.broken) == 1 else 'stay'} broken: " if kept.broken else ""
+        after = spoken(solution.seconds)
+        yield f"{broken}the search ended after {after}, before it found anything better or proved that there is nothing"
 
 
 def _obstacle(move: Blocked) -> str:

@@ -125,6 +125,13 @@ class Report:
         """How old the snapshot was when the run began, in seconds; 0 where it was taken later."""
         return None if self.snapshot_taken is None else seconds_between(self.snapshot_taken, self.started)
 
+    @property
+    def words(self) -> str:
+        """How the run ended, as people read it: that there is nothing to do is said where it is proven."""
+        if self.outcome is Outcome.NOTHING_TO_DO and self.status != "OPTIMAL":
+            return "nothing better was found"
+        return self.outcome.words
+
     def broken(self, when: str) -> int | None:
         """Return how many constraints are broken, SOFT ones left out.
 

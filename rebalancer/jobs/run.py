@@ -58,6 +58,7 @@ def run_job(
     accept_shrunk: bool = False,
     clock: Callable[[], datetime] = utc_now,
     log_fields: dict[str, Any] | None = None,
+    searching: threading.Event | None = None,
 ) -> Report:
     """Run a job once.
 
@@ -77,6 +78,8 @@ def run_job(
         Returns the current time, in UTC.
     log_fields : dict, optional
         Gets "run", the number of the run, as soon as there is one.
+    searching : threading.Event, optional
+        Set once the search begins: until then there is nothing that ``stop`` could keep.
 
     Returns
     -------
@@ -93,7 +96,8 @@ def run_job(
     """
     stop = stop or threading.Event()
     with JobLock(job.lock, job.name, wait, stop):
-        run = _Run(job, stop, clock, accept_shrunk, {} if log_fields is None else log_fields)
+        fields = {} if log_fields is None else log_fields
+        run = _Run(job, stop, clock, accept_shrunk, fields, searching or threading.Event())
         try:
             run.go()
         except BaseException as error:
@@ -114,6 +118,7 @@ class _Run:
         clock: Callable[[], datetime],
         accept_shrunk: bool,
         log_fields: dict[str, Any],
+        searching: threading.Event,
     ) -> None:
         self.job = job
         self.report = Report(job.name, clock())
@@ -121,6 +126,7 @@ class _Run:
         self._clock = clock
         self._accept_shrunk = accept_shrunk
         self._log_fields = log_fields
+        self._searching = searching
         self._folder = PlanFolder(job.output.folder, job.name)
         self._deadline = Deadline(job.guards.deadline)
         self._history: History | None = None
@@ -164,7 +170,7 @@ class _Run:
             check_metrics(job.metrics)
         self._folder.prepare()
         self._night = Night(job, history, self._folder, self.report, self._deadline, self._stop, self._clock,
-                            self._accept_shrunk)  # fmt: skip
+                            self._accept_shrunk, self._searching)  # fmt: skip
         try:
             return self._night.decide()
         finally:
@@ -230,7 +236,7 @@ class _Run:
             except OSError as error:
                 log.warning("old plans could not be removed: %s", error)
         if self.report.outcome.succeeded:
-            log.info("run %d ends: %s", self.report.run, self.report.outcome.words)
+            log.info("run %d ends: %s", self.report.run, self.report.words)
         else:  # there is no solution, or none was found
             log.error("%s: %s", self.report.outcome.words, "; ".join(self.report.reasons))
 

@@ -43,7 +43,7 @@ def to_markdown(
 
 def _headline(plan: Plan) -> str:
     if not len(plan.steps) and not plan.blocked:
-        return "Nothing has to move."
+        return "Nothing moves."
     blocked = len(plan.blocked)
     moves = len(set(plan.steps.who.tolist()) | {plan.model.problem.objects.index[one.object] for one in plan.blocked})
     if not blocked:
@@ -68,6 +68,9 @@ def _facts(plan: Plan, created: datetime | None) -> list[str]:
         ("In flight at most", _amounts(_most(plan))),
         ("Way back", _way_back(plan)),
     ]  # fmt: skip
+    if broken := plan.broken:
+        more = f" and {len(broken) - _LISTED} more" if len(broken) > _LISTED else ""
+        rows.append(("Still broken at the end", f"{', '.join(broken[:_LISTED])}{more}"))
     if plan.peaks:
         before = plan.model.objective(plan.start).tolist()
         for position, (was, is_then) in enumerate(zip(before, plan.peaks[-1].objective, strict=True)):

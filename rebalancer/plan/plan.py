@@ -81,6 +81,13 @@ class Plan:
         """How many waves there are."""
         return self.steps.waves
 
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Names of the constraints that are broken where the plan ends, those with policy SOFT left out."""
+        parts = self.model.evaluate(self.steps.end(self.start)).broken_components
+        pairs = zip(self.model.constraints, parts, strict=True)
+        return tuple(one.name for one, broken in pairs if broken and one.policy != "SOFT")
+
     def expires_after(self, created: datetime | None = None) -> datetime | None:
         """Return when the plan expires if it was made at another time than `created`; None: never."""
         lasts = self.options.expires

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: Rows that a terminal shows of a long table; a pipe gets all.
 SHOWN = 20
 
+#: What is said where nothing moves, by whether it is proven that nothing has to.
+_NOTHING = ("nothing moves: the search ended before it found anything better", "nothing has to move")
+
 _COLOURS = {"OPTIMAL": "green", "FEASIBLE": "yellow", "INFEASIBLE": "red", "UNKNOWN": "red"}
 
 
@@ -222,7 +225,7 @@ def moves_table(solution: Solution, style: Style) -> Table:
     rows = list(zip(*shown, strict=True))
     left = total - len(rows)
     return Table(
-        "moves" if total else "nothing has to move",
+        "moves" if total else _NOTHING[solution.status.value == "OPTIMAL"],
         list(moves) if total else [],
         rows,
         note=f"… and {left:,d} more" if left else "",

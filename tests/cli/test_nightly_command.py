@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 
 from rebalancer.cli.history import _tables, sparkline
+from rebalancer.engines.base import Answer, Status
 from rebalancer.jobs.trends import trends
 from tests.cli.commands import parsed, run
 from tests.jobs.fleet import CROWDED, Fleet
@@ -85,6 +86,18 @@ def test_what_stays_broken_is_named(fleet: Fleet) -> None:
     result = run("nightly", fleet.path, "--quiet")
     assert (result.exit_code, result.stdout.splitlines()[0]) == (3, "nothing to do")
     assert "still broken: fits" in result.stdout
+
+
+def test_a_search_that_found_nothing_in_time_says_so(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    engines.use(monkeypatch, lambda model, request: Answer(Status.FEASIBLE, model.problem.initial, (None,), None, "-"))
+    result = run("nightly", fleet.path)
+    lines = result.stdout.splitlines()
+    assert (result.exit_code, lines[0], lines[-1]) == (3, "nothing better was found", "still broken: fits")
+    assert lines[1].startswith("fits stays broken: the search ended after 0 s, before it found anything better")
+    assert "run 1 ends: nothing better was found" in result.stderr
+    assert "nothing to do" not in result.output
+    assert "fits stays broken: the search ended" in run("history", fleet.path).stdout
+    assert parsed(run("nightly", fleet.path, "--json"))["reasons"] == lines[1:2]
 
 
 def test_a_refusal(fleet: Fleet) -> None:

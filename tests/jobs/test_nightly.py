@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from rebalancer.engines.base import Answer, Request, Status
 from rebalancer.exits import Exit
 from rebalancer.jobs import history_tables as tables
 from rebalancer.jobs.outcome import Outcome
+from rebalancer.model import Model
 from tests.jobs.fleet import CROWDED, Fleet
 from tests.solver import engines
 
@@ -121,6 +123,29 @@ def test_something_stays_broken(fleet: Fleet) -> None:
     fleet.carry_out()
     report = fleet.run(1)
     assert (report.outcome, report.exit_code) == (Outcome.NOTHING_TO_DO, Exit.BROKEN)
+
+
+def test_a_search_without_time_is_not_called_nothing_to_do(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(model: Model, request: Request) -> Answer:
+        return Answer(Status.FEASIBLE, model.problem.initial, (None,) * model.positions, None, "late")
+
+    engines.use(monkeypatch, late)
+    report = fleet.run()
+    assert (report.outcome, report.exit_code, report.status) == (Outcome.NOTHING_TO_DO, Exit.BROKEN, "FEASIBLE")
+    assert report.words == "nothing better was found"
+    assert report.reasons == (
+        "fits stays broken: the search ended after 0 s, before it found anything better or proved that there is nothing",
+    )
+    fleet.tasks({"t0": "h0"})
+    report = fleet.run(1, accept_shrunk=True)
+    assert (report.exit_code, report.words) == (Exit.DONE, "nothing better was found")
+    assert report.reasons[0].startswith("the search ended after 0 s, before it found anything better")
+
+
+def test_what_is_proven_is_called_nothing_to_do(fleet: Fleet) -> None:
+    fleet.tasks({"t0": "h0"}, t0=50)
+    report = fleet.run()
+    assert (report.words, report.reasons, report.status) == ("nothing to do", (), "OPTIMAL")
 
 
 def test_blocked_moves_are_no_success(fleet: Fleet) -> None:

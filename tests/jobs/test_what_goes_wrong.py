@@ -60,6 +60,21 @@ def rows(fleet: Fleet) -> list[dict[str, Any]]:
     return fleet.history.rows(select(tables.runs).order_by(tables.runs.c.id))
 
 
+def interrupted_in(stage: str) -> str:
+    """Return a run that finds its answer at once, and gets a signal when it comes to a stage of the night."""
+    answers = ENDLESS.replace('assert request.stop.wait(120), "nobody stopped it"', "pass")
+    return f"""{answers}
+import os, signal
+from rebalancer.jobs import night
+
+def interrupted(*arguments, work=night.{stage}):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return work(*arguments)
+
+night.{stage} = interrupted
+"""
+
+
 def outcomes(fleet: Fleet) -> list[str]:
     return [row["outcome"] for row in rows(fleet)]
 
@@ -268,6 +283,23 @@ def test_a_signal_ends_the_search_and_not_the_run(fleet: Fleet) -> None:
     assert running.returncode == 0, err
     answer = json.loads(out)
     assert (answer["outcome"], answer["interrupted"], answer["moves"]) == ("planned", True, 1)
+
+
+def test_a_signal_before_the_search_ends_the_run(fleet: Fleet) -> None:
+    """There is nothing to keep, and a large snapshot takes its time."""
+    running = nightly(fleet, interrupted_in("take_snapshot"))
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err.split()[-1]) == (130, "", "interrupted")
+    assert (outcomes(fleet), SEARCHING in err) == (["interrupted"], False)
+    assert fleet.run().outcome is Outcome.PLANNED
+
+
+def test_a_signal_while_moves_are_ordered_says_that_they_are_planned(fleet: Fleet) -> None:
+    running = nightly(fleet, interrupted_in("plan_moves"))
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 0, err
+    assert "what was found so far is planned; interrupt again to give up" in err
+    assert outcomes(fleet) == ["planned"]
 
 
 def test_a_second_signal_ends_the_run(fleet: Fleet) -> None:

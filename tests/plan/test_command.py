@@ -77,6 +77,22 @@ def test_one_step_is_one_step(tmp_path: Path) -> None:
     assert (code, out.splitlines()[0].partition(" (")[0]) == (0, "COMPLETE: 1 step in 1 wave")
 
 
+def test_what_stays_broken_is_said(tmp_path: Path) -> None:
+    """Nothing moves, which is not to say that nothing would have to."""
+    text = "assignment: {h0: [a, b], h1: [c, d]}\ndimensions: {n: {object: {default: 1}, container: {default: 1}}}\n"
+    rules = ("fits", "DEFAULT"), ("soft", "SOFT")
+    text += "constraints:\n" + "".join(
+        f"  - capacity: {{scope: container, dimension: n}}\n    name: {name}\n    policy: {policy}\n"
+        for name, policy in rules
+    )
+    (tmp_path / "scenario.yaml").write_text(text, encoding="utf-8")
+    code, out, _ = run("plan", str(tmp_path / "scenario.yaml"), "-o", str(tmp_path / "out"))
+    assert (code, out.splitlines()[1]) == (3, "still broken: fits")
+    summary = (tmp_path / "out" / "plan.md").read_text(encoding="utf-8")
+    assert "Nothing moves." in summary
+    assert "| Still broken at the end | fits |" in summary
+
+
 def test_the_published_schema_is_up_to_date() -> None:
     published = (ROOT / "docs" / "plan.schema.json").read_text(encoding="utf-8")
     assert json.loads(published) == json_schema()

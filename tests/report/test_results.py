@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from rebalancer import CapacitySpec, Rebalancer, Solution
+from rebalancer import CapacitySpec, Rebalancer, Solution, ToFreeSpec
 from rebalancer.engines.base import Answer, Request, Status
 from rebalancer.model import Model
 from rebalancer.report.results import headline, show_evaluation, show_solution
@@ -123,3 +123,6 @@ def test_nothing_has_to_move(monkeypatch: pytest.MonkeyPatch) -> None:
     solver = Rebalancer("task", "host")
     solver.set_assignment({"h0": ["t0"]})
     assert "\nnothing has to move\n" in piped(solver.solve())
+    engines.use(monkeypatch, lambda model, request: Answer(Status.FEASIBLE, model.problem.initial, (None,), None, "-"))
+    solver.add_goal(ToFreeSpec(containers=["h0"]))
+    assert "\nnothing moves: the search ended before it found anything better\n" in piped(solver.solve())
