@@ -133,8 +133,9 @@ def test_a_search_without_time_is_not_called_nothing_to_do(fleet: Fleet, monkeyp
     report = fleet.run()
     assert (report.outcome, report.exit_code, report.status) == (Outcome.NOTHING_TO_DO, Exit.BROKEN, "FEASIBLE")
     assert report.words == "nothing better was found"
-    assert report.reasons == (
-        "fits stays broken: the search ended after 0 s, before it found anything better or proved that there is nothing",
+    assert len(report.reasons) == 1
+    assert report.reasons[0].startswith(
+        "fits stays broken: the search ended after 0 s, before it found anything better"
     )
     fleet.tasks({"t0": "h0"})
     report = fleet.run(1, accept_shrunk=True)
