@@ -146,7 +146,7 @@ class Night:
         if not is_better(model, initial, final):  # nothing moves, or moves to no avail
             if unknown:
                 raise KeyboardInterrupt
-            self._no_plan(solver, Outcome.NOTHING_TO_DO, *_left_open(solution, solver.evaluate()))
+            self._no_plan(solver, Outcome.NOTHING_TO_DO, *_why_nothing_moves(solution, solver.evaluate()))
             return None
         least = self._least_gain
         if not is_worth_it(model, initial, final, least):
@@ -343,14 +343,16 @@ class Night:
         raise Refused(complaints[0][0], *(message for _, message in complaints))
 
 
-def _left_open(solution: Solution, kept: Evaluation) -> Iterator[str]:
-    """Yield why nothing moves, where it is not proven that no assignment is better than the one that is kept."""
+def _why_nothing_moves(solution: Solution, kept: Evaluation) -> Iterator[str]:
+    """Yield what stays broken and why; nothing where all is well, and that is proven."""
+    names, more = ", ".join(kept.broken[:_MOST_NAMED]), len(kept.broken) - _MOST_NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    broken = f"{names}{rest} {'stays' if len(kept.broken) == 1 else 'stay'} broken: " if kept.broken else ""
     if solution.status is not Status.OPTIMAL:
-        names, more = ", ".join(kept.broken[:_MOST_NAMED]), len(kept.broken) - _MOST_NAMED
-        rest = f" and {more} more" if more > 0 else ""
-        broken = f"{names}{rest} {'stays' if len(kept.broken) == 1 else 'stay'} broken: " if kept.broken else ""
         after = spoken(solution.seconds)
         yield f"{broken}the search ended after {after}, before it found anything better or proved that there is nothing"
+    elif broken:
+        yield f"{broken}it is proven that no assignment is better"
 
 
 def _obstacle(move: Blocked) -> str:

@@ -146,6 +146,10 @@ def test_a_search_without_time_is_not_called_nothing_to_do(fleet: Fleet, monkeyp
 def test_what_is_proven_is_called_nothing_to_do(fleet: Fleet) -> None:
     fleet.tasks({"t0": "h0"}, t0=50)
     report = fleet.run()
+    assert (report.words, report.status) == ("nothing to do", "OPTIMAL")
+    assert report.reasons == ("fits stays broken: it is proven that no assignment is better",)
+    fleet.tasks({"t0": "h0"})
+    report = fleet.run(1)
     assert (report.words, report.reasons, report.status) == ("nothing to do", (), "OPTIMAL")
 
 
