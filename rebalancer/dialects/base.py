@@ -11,11 +11,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 from rebalancer.problem import UNPLACED, Fault, FaultList, InputError, Path, Problem, nearest
 from rebalancer.problem.numbers import IntArray
@@ -115,10 +115,20 @@ class Dialect(Part):
         Name in YAML, such as ``marathon``.
     sources : str
         Which versions of the system it follows.
+    ruling : tuple of str
+        Fields that make rules, where none of them is needed by itself: one at least has to be stated.
     """
 
     key: ClassVar[str] = ""
     sources: ClassVar[str] = ""
+    ruling: ClassVar[tuple[str, ...]] = ()
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.ruling and not self.model_fields_set.intersection(self.ruling):
+            fields = ", ".join(f"'{name}'" for name in self.ruling)
+            raise ValueError(f"no rules are stated; they stand in {fields}")
+        return self
 
     def other_faults(self, facts: Facts, faults: FaultList) -> None:
         """Report what is wrong beside names that do not exist, which keep the rules from being read."""

@@ -119,6 +119,7 @@ class Fenzo(Dialect):
 
     key: ClassVar[str] = "fenzo"
     sources: ClassVar[str] = "Fenzo 1.0 (the constraints page of 2015, and the source)"
+    ruling: ClassVar[tuple[str, ...]] = ("hard", "soft")
 
     tasks: Objects | None = Field(None, description="Whose constraints they are; left out: all objects.")
     hard: tuple[HardConstraint, ...] = Field((), description="Constraints that must hold.")

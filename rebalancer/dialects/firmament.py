@@ -123,6 +123,7 @@ class Firmament(Dialect):
 
     key: ClassVar[str] = "firmament"
     sources: ClassVar[str] = "the Poseidon design document on affinity; Firmament and Poseidon of 2018"
+    ruling: ClassVar[tuple[str, ...]] = ("flow", "label_selectors", "arc_costs", "unscheduled", "unscheduled_costs")
 
     flow: tuple[Construct, ...] = Field((), description="Constructs.")
     label_selectors: tuple[Selectors, ...] = Field((), description="Label selectors by task.")

@@ -63,6 +63,7 @@ class Yarn(Dialect):
 
     key: ClassVar[str] = "yarn"
     sources: ClassVar[str] = "Hadoop 3.3 and the design document of YARN-6592"
+    ruling: ClassVar[tuple[str, ...]] = ("map", "spec")
 
     map: tuple[MapEntry, ...] = Field((), description="Constraints of the requests, applications and the cluster.")
     spec: Name | None = Field(

@@ -135,7 +135,7 @@ class _Repair:
                 continue
             is_key = error["loc"] and error["loc"][-1] == "[key]"
             loc = self._real(error["loc"][:-1] if is_key else error["loc"])
-            if not self._was_touched(loc):
+            if not self._was_touched(loc) and not (error["type"] == "value_error" and self._has_repairs(loc)):
                 self._wrong_value(error, loc)
             removals.append(loc)
         for loc in sorted(set(removals), key=lambda where: [str(step).rjust(9) for step in where], reverse=True):
@@ -276,6 +276,11 @@ class _Repair:
         """Return whether the value, or one it is part of, was replaced: what is wrong with it now is our doing."""
         keys = tuple(field_key(step) if isinstance(step, str) else step for step in loc)
         return any(self.touched.get(keys[:length], 0) > 0 for length in range(1, len(keys) + 1))
+
+    def _has_repairs(self, loc: Path) -> bool:
+        """Return whether a field of the value was taken out or replaced: that it misses now is our doing."""
+        keys = tuple(field_key(step) if isinstance(step, str) else step for step in loc)
+        return any(key[:-1] == keys for key in self.touched)
 
     def _touch(self, loc: Path) -> int:
         keys = tuple(field_key(step) if isinstance(step, str) else step for step in loc)

@@ -244,3 +244,21 @@ constraints:
     with pytest.raises(InputError) as caught:
         Rebalancer.from_yaml(written(tmp_path, text))
     assert [fault.line for fault in caught.value.faults] == [10, 11, 12]
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("fenzo: {hard: [{type: BalancedHostAttrConstraint, expectedValues: 0}]}", "greater than or equal to 1"),
+        ("firmament: {flow: [{construct: xor}]}", "'xor' needs"),
+        ("kubernetes: {spec: {tolerations: [{operator: Equals}]}}", "unknown value 'Equals'"),
+        ("yarn: {count: others}", "no rules are stated; they stand in 'map', 'spec'"),
+    ],
+)
+def test_what_is_wrong_is_not_missed_as_well(statement: str, said: str, tmp_path: Path) -> None:
+    """Once it is taken out, in order to look for what else is wrong, it seems not to be stated."""
+    file = written(tmp_path, MIXED.replace("goals:\n", f"  - {statement}\ngoals:\n"))
+    with pytest.raises(InputError) as caught:
+        Rebalancer.from_yaml(file)
+    (fault,) = caught.value.faults
+    assert said in fault.message

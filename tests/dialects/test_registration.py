@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from rebalancer import Rebalancer
 from rebalancer.dialects import registry
@@ -39,6 +40,20 @@ def test_no_spec_has_the_key_of_a_language(key: str) -> None:
 def test_every_field_of_a_language_says_what_it_is(key: str) -> None:
     silent = [name for name, info in registry.get(key).model_fields.items() if not info.description]
     assert not silent
+
+
+@every_language
+def test_a_statement_says_something(key: str) -> None:
+    with pytest.raises(ValidationError):
+        registry.get(key).model_validate({})
+
+
+@pytest.mark.parametrize("key", ["fenzo", "firmament", "yarn"])
+def test_a_statement_without_any_rule_names_the_fields_that_make_some(key: str) -> None:
+    language = registry.get(key)
+    with pytest.raises(ValidationError, match=f"no rules are stated; they stand in '{language.ruling[0]}', '"):
+        language.model_validate({})
+    language.model_validate({language.ruling[0]: []})  # none, and that is what was meant
 
 
 @every_language
