@@ -22,10 +22,12 @@ from rebalancer.dialects.facts import Facts
 from rebalancer.dialects.kubernetes_facts import Cluster, cluster
 from rebalancer.dialects.kubernetes_syntax import (
     Affinity,
+    LabelOperator,
     NodeSelectorTerm,
     PodAffinity,
     PodAffinityTerm,
     PreferredPods,
+    Requirement,
     Toleration,
     TopologySpread,
 )
@@ -237,10 +239,10 @@ class _Reader:
         Terms are about the own namespace, unless they say so, and about the own values of the labels that they name.
         """
         keys = dict.fromkeys(key for term in terms for key in (*term.match_label_keys, *term.mismatch_label_keys))
-        facts = list(zip(self.known.namespace, *map(self.known.pod_label, keys), strict=True))
+        columns = [self.known.namespace, *map(self.known.pod_label, keys)]
         sets: dict[tuple[str | None, ...], list[int]] = {}
         for pod, kind in zip(self.pods.tolist(), self.known.kind_of[self.pods].tolist(), strict=True):
-            sets.setdefault(facts[kind], []).append(pod)
+            sets.setdefault(tuple(column[kind] for column in columns), []).append(pod)
         return [(int(self.known.kind_of[own[0]]), np.array(own, np.int64)) for own in sets.values()]
 
     def _judged(self, pods: IntArray) -> IntArray:
@@ -308,18 +310,22 @@ class _Reader:
 
     def _matching(self, term: PodAffinityTerm | TopologySpread, kind: int) -> IntArray:
         """Return the pods that a term of a kind of pods selects; labels that the kind has not narrow nothing."""
+        if term.label_selector is None:  # null selects none
+            return np.empty(0, np.int64)
+        namespace = self.known.namespace[kind]
+        namespaces = frozenset((namespace,))
         if isinstance(term, PodAffinityTerm):
-            namespaces = self.known.namespaces_of(term, self.known.namespace[kind], self.statement.namespace_labels)
-        else:
-            namespaces = self.known.in_namespace(self.known.namespace[kind])
-        pods = self.known.selected(term.label_selector, namespaces)
-        for keys, wanted in ((term.match_label_keys, True), (term.mismatch_label_keys, False)):
-            for key in keys:
-                column = self.known.pod_label(key)
-                alike = np.array([value == column[kind] for value in column], bool)
-                if column[kind] is not None:
-                    pods = pods[alike[self.known.kind_of[pods]] == wanted]
-        return pods
+            namespaces = self.known.namespaces_of(term, namespace, self.statement.namespace_labels)
+        own: list[tuple[LabelOperator, str]] = [
+            *(("In", key) for key in term.match_label_keys),
+            *(("NotIn", key) for key in term.mismatch_label_keys),
+        ]
+        narrowing = (
+            Requirement(key=key, operator=operator, values=(value,))
+            for operator, key in own
+            if (value := self.known.pod_label(key)[kind]) is not None
+        )
+        return self.known.selected((*term.label_selector.requirements, *narrowing), namespaces)
 
     def _together(self, terms: tuple[PodAffinityTerm, ...], kind: int, pods: IntArray, path: Path) -> Iterator[Rule]:
         """Read required affinity: in the item of every term there is a pod that all terms select."""

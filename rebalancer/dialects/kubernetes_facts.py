@@ -6,16 +6,15 @@ Pods of the same labels in the same namespace are looked at once, however many t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.dialects.facts import Facts
 from rebalancer.dialects.kubernetes_syntax import (
-    LabelSelector,
     NodeRequirement,
     NodeSelectorTerm,
     PodAffinityTerm,
@@ -30,6 +29,8 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 HOST_LABEL = "kubernetes.io/hostname"
 DEFAULT_NAMESPACE = "default"
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+_Value = TypeVar("_Value", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,11 @@ class Cluster:
         self._first = first
         self._pod_columns: dict[str, list[str | None]] = {}
         self._node_columns: dict[str, list[str | None]] = {}
+        self._pods_of = [np.array(pods, np.int64) for pods in _positions(kind_of).values()]
+        self._kinds_in = _positions(self.namespace)
+        self._with_label: dict[str, dict[str | None, list[int]]] = {}
         self._selected: dict[Any, IntArray] = {}
-        self._in_namespace: dict[str, NDArray[np.bool_]] = {}
+        self._scopes: dict[str, str] = {}
         self._untolerated: dict[Any, list[list[Taint]]] = {}
         self.terminating = np.array(
             [any(text.lower() == "true" for text in own) for own in facts.texts("terminating")], bool
@@ -137,7 +141,9 @@ class Cluster:
 
     def scope(self, key: str) -> str:
         """Return the scope of the values of a node label."""
-        return self.facts.scope(key, self.node_label(key))
+        if key not in self._scopes:
+            self._scopes[key] = self.facts.scope(key, self.node_label(key))
+        return self._scopes[key]
 
     def topology(self, key: str) -> NDArray[np.int32]:
         """Return the item of that scope for each node, -1: none; last: of unplaced pods."""
@@ -146,52 +152,48 @@ class Cluster:
 
     # -- which pods ---------------------------------------------------------------------------------------------------
 
-    def selected(self, selector: LabelSelector | None, namespaces: NDArray[np.bool_]) -> IntArray:
-        """Return the pods, by index, that a selector selects in some namespaces; null selects none.
-
-        Parameters
-        ----------
-        selector : LabelSelector or None
-        namespaces : bool array
-            By kind of pod whether its namespace is meant.
-        """
-        if selector is None:
-            return np.empty(0, np.int64)
-        key = (selector.model_dump_json(), namespaces.tobytes())
+    def selected(self, asked: tuple[Requirement, ...], namespaces: frozenset[str]) -> IntArray:
+        """Return the pods, by index, of which all requirements hold, in some namespaces."""
+        key = (asked, namespaces)
         if key not in self._selected:
-            fits = namespaces & self._fits(selector, self.pod_label, len(namespaces))
-            self._selected[key] = np.flatnonzero(fits[self.kind_of])
+            kinds = self._fewest(asked, namespaces)
+            columns = [(one, self.pod_label(one.key)) for one in asked]
+            found = [
+                self._pods_of[kind]
+                for kind in kinds
+                if self.namespace[kind] in namespaces and all(holds(one, column[kind]) for one, column in columns)
+            ]
+            self._selected[key] = np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
         return self._selected[key]
 
-    def in_namespace(self, name: str) -> NDArray[np.bool_]:
-        """Return by kind of pod whether it is in a namespace."""
-        if name not in self._in_namespace:
-            self._in_namespace[name] = np.array([own == name for own in self.namespace], bool)
-        return self._in_namespace[name]
+    def _fewest(self, asked: tuple[Requirement, ...], namespaces: frozenset[str]) -> list[int]:
+        """Return the fewest kinds of pods that need to be looked at: those with some label, or in the namespaces."""
+        sets = [[kind for name in namespaces for kind in self._kinds_in.get(name, ())]]
+        for one in asked:
+            if one.operator == "In":
+                found = self._kinds_with(one.key)
+                sets.append([kind for value in dict.fromkeys(one.values) for kind in found.get(value, ())])
+        return min(sets, key=len)
 
-    def namespaces_of(self, term: PodAffinityTerm, own: str, labels: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Return by kind of pod whether its namespace is among those of an affinity term."""
+    def _kinds_with(self, key: str) -> dict[str | None, list[int]]:
+        """Return the kinds of pods by their value of a label."""
+        if key not in self._with_label:
+            self._with_label[key] = _positions(self.pod_label(key))
+        return self._with_label[key]
+
+    def namespaces_of(self, term: PodAffinityTerm, own: str, labels: Mapping[str, Any]) -> frozenset[str]:
+        """Return the namespaces of an affinity term."""
         if not term.namespaces and term.namespace_selector is None:
-            return self.in_namespace(own)
-        names = list(dict.fromkeys(self.namespace))
+            return frozenset((own,))
         chosen = set(term.namespaces)
         if term.namespace_selector is not None:
-
-            def column(key: str) -> list[str | None]:
-                return [name if key == NAMESPACE_LABEL else _text(labels.get(name, {}).get(key)) for name in names]
-
-            fits = self._fits(term.namespace_selector, column, len(names))
-            chosen |= {name for name, fit in zip(names, fits.tolist(), strict=True) if fit}
-        return np.array([name in chosen for name in self.namespace], bool)
-
-    @staticmethod
-    def _fits(selector: LabelSelector, column: Callable[[str], list[str | None]], count: int) -> NDArray[np.bool_]:
-        out = np.ones(count, bool)
-        for key, value in selector.match_labels.items():
-            out &= np.array([own == value for own in column(key)], bool)
-        for requirement in selector.match_expressions:
-            out &= np.array([holds(requirement, own) for own in column(requirement.key)], bool)
-        return out
+            asked = term.namespace_selector.requirements
+            chosen |= {
+                name
+                for name in self._kinds_in
+                if all(holds(one, _text({**labels.get(name, {}), NAMESPACE_LABEL: name}.get(one.key))) for one in asked)
+            }
+        return frozenset(chosen)
 
     # -- which nodes --------------------------------------------------------------------------------------------------
 
@@ -272,6 +274,14 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
         and toleration.key in ("", taint.key)
         and (toleration.operator == "Exists" or toleration.value == taint.value)
     )
+
+
+def _positions(values: Iterable[_Value]) -> dict[_Value, list[int]]:
+    """Return each value with the positions where it stands."""
+    out: dict[_Value, list[int]] = {}
+    for position, value in enumerate(values):
+        out.setdefault(value, []).append(position)
+    return out
 
 
 def _parsed(value: Any) -> Any:

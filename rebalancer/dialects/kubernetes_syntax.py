@@ -93,6 +93,12 @@ class LabelSelector(Part):
     match_labels: Mapping[Name, Name] = Field({}, description="Label: value.")
     match_expressions: tuple[Requirement, ...] = Field((), description="Requirements.")
 
+    @property
+    def requirements(self) -> tuple[Requirement, ...]:
+        """Everything that has to hold."""
+        pairs = (Requirement(key=key, operator="In", values=(value,)) for key, value in self.match_labels.items())
+        return (*pairs, *self.match_expressions)
+
 
 class NodeSelectorTerm(Part):
     """Which nodes: everything in it has to hold; an empty one selects nothing."""
