@@ -243,7 +243,11 @@ class _Reader:
         sets: dict[tuple[str | None, ...], list[int]] = {}
         for pod, kind in zip(self.pods.tolist(), self.known.kind_of[self.pods].tolist(), strict=True):
             sets.setdefault(tuple(column[kind] for column in columns), []).append(pod)
-        return [(int(self.known.kind_of[own[0]]), np.array(own, np.int64)) for own in sets.values()]
+        alike: dict[tuple[bytes, ...], list[int]] = {}  # by whom they mean, which may be the same all the same
+        for own in sets.values():
+            kind = int(self.known.kind_of[own[0]])
+            alike.setdefault(tuple(self._matching(term, kind).tobytes() for term in terms), []).extend(own)
+        return [(int(self.known.kind_of[own[0]]), np.sort(own)) for own in alike.values()]
 
     def _judged(self, pods: IntArray) -> IntArray:
         return np.intersect1d(pods, self.movable)

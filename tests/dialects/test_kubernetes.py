@@ -256,3 +256,16 @@ def test_facts_that_make_no_sense() -> None:
     with pytest.raises(InputError, match="a taint is key=value:effect") as caught:
         solver.evaluate()
     assert any("labels are a mapping" in fault.message for fault in caught.value.faults)
+
+
+def test_pods_of_two_namespaces_that_require_the_same_company_are_of_one_kind() -> None:
+    """Neither can be the reason why the other is away from the pod that both have to join."""
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}, "namespaceSelector": {}}
+    fields = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    statement = Kubernetes.model_validate({"pods": ["a", "b"], "spec": fields})
+    nodes = {"n0": {"zone": "z0"}, "n1": {"zone": "z1"}}
+    facts = {"labels": {pod: {"app": "x"} for pod in "abc"}, "namespace": {"a": "one", "b": "two", "c": "one"}}
+    solver = solver_of(statement, nodes, {"a": None, "b": None, "c": "n0"}, facts)
+    assert goes(solver, "a") == ["n0"]
+    assert holds(solver, {"a": "n0", "b": "n0", "c": "n0"})
+    assert not holds(solver, {"a": "n1", "b": "n1", "c": "n0"})
