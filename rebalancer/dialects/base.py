@@ -94,6 +94,8 @@ class Rule:
         By what the system itself prefers one place for that object to another: see `Score`.
     may_leave_out : bool
         Leaving an object out has a price here, so that being unplaced breaks nothing.
+    leaving : tuple of str
+        Objects that have to be in no container: that they are unplaced breaks nothing.
     """
 
     text: str
@@ -104,6 +106,7 @@ class Rule:
     displaces: Check = _nothing
     score: Score = _nothing
     may_leave_out: bool = False
+    leaving: tuple[str, ...] = ()
 
 
 class Dialect(Part):

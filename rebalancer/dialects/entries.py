@@ -95,7 +95,8 @@ class Expansion:
 def expand(problem: Problem, entries: Iterable[Constraint | Goal | Rules], taken: Collection[str] = ()) -> Expansion:
     """Return the entries with every statement replaced by what it means, in the order in which they stand.
 
-    Where a rule prices what is left out, and nobody states ``placed``, that constraint is there without a cost.
+    Where a rule prices what is left out, and nobody states ``placed``, that constraint is there without a cost; where
+    one takes objects out, it is about the others.
 
     Parameters
     ----------
@@ -135,12 +136,20 @@ def expand(problem: Problem, entries: Iterable[Constraint | Goal | Rules], taken
                 goals += wishes
                 made.update((name, *(str(one.name) for one in demands), *(str(one.name) for one in wishes)))
                 rules.append(NamedRule(name, rule, entry.policy))
-    if any(named.rule.may_leave_out for named in rules) and not any(
-        isinstance(entry.spec, PlacedSpec) for entry in constraints
-    ):
-        free = Fraction(0)
-        constraints.append(Constraint(PlacedSpec(), IMPLICIT, Policy.SOFT, free, free))
+    if not any(isinstance(entry.spec, PlacedSpec) for entry in constraints):
+        constraints += _placed(facts.problem, [named.rule for named in rules])
     return Expansion(facts.problem, constraints, goals, rules, frozenset(made), faults, warnings)
+
+
+def _placed(problem: Problem, rules: list[Rule]) -> list[Constraint]:
+    """Return the constraint ``placed`` where rules let objects be unplaced; the implicit one does otherwise."""
+    if any(rule.may_leave_out for rule in rules):
+        free = Fraction(0)
+        return [Constraint(PlacedSpec(), IMPLICIT, Policy.SOFT, free, free)]
+    leaving = {name for rule in rules for name in rule.leaving}
+    if not leaving:
+        return []
+    return [Constraint(PlacedSpec(objects=tuple(name for name in problem.objects if name not in leaving)), IMPLICIT)]
 
 
 def _free(name: str, taken: set[str]) -> str:

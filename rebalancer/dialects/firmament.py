@@ -7,6 +7,7 @@ objects. A hard rule is an arc that is not there: what has no arc left stays wit
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -301,7 +302,8 @@ class _Reader:
         machine = self._machines(None if place is None else (place,))
         yield permitted_rule(self.facts, text, path, new, machine, f"it replaces '{one.old}' on '{place}'")
         nowhere = np.zeros(len(machine), bool)
-        yield permitted_rule(self.facts, f"{one.old} leaves", path, old, nowhere, f"'{one.new}' replaces it")
+        leaves = permitted_rule(self.facts, f"{one.old} leaves", path, old, nowhere, f"'{one.new}' replaces it")
+        yield replace(leaves, leaving=(one.old,))
 
     def selectors(self, stated: Selectors, path: Path) -> Iterator[Rule]:
         """Yield a rule per label selector."""

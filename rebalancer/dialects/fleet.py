@@ -346,7 +346,9 @@ class _Fleet:
                         return f"'{unit}' takes over, and whom it replaces is placed anew"
                 return None
 
-            rules.append(Rule(f"{unit} Replaces={pattern}", path, demands, displaces=displaces))
+            out = running.tolist() if self.statement.replaced == "unplaced" else []
+            leaving = tuple(self.facts.problem.objects[position] for position in out)
+            rules.append(Rule(f"{unit} Replaces={pattern}", path, demands, displaces=displaces, leaving=leaving))
         return rules
 
     def _replaced(self, unit: str, pattern: str) -> IntArray:

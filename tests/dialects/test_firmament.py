@@ -37,6 +37,7 @@ def test_figures_4_and_5_replaces_where_the_old_one_is() -> None:
     assert goes(solver, "T1") == ["M0"]
     assert holds(solver, {"T0": None, "T1": "M0"})
     assert not holds(solver, {"T0": "M1", "T1": "M0"})
+    assert where(solver) == {"T0": None, "T1": "M0"}
 
 
 def test_soft_constraints_are_cheaper_arcs() -> None:

@@ -67,6 +67,10 @@ def test_replaces_takes_over_the_machine(replaced: str, old: set[str | None]) ->
     (said,) = solver.check_placement("new.service", "m0").displacements
     assert said.reason == "'new.service' takes over, and whom it replaces is placed anew"
     assert not solver.check_placement("new.service", "m1").displacements
+    found = where(solver)
+    assert found["new.service"] == "m0"
+    assert found["old.service"] in (old - {"m0"})
+    assert not (solver.evaluate(found).constraints["final_violation"] > 0).any()
 
 
 def test_a_global_unit_skips_machines_of_conflicting_units() -> None:
