@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.jobs.fields import Guards
-from rebalancer.plan import Plan, make_plan
+from rebalancer.plan import Draft, Plan, draft, make_plan
 
 if TYPE_CHECKING:
     from rebalancer.model import Model, Score
@@ -36,7 +36,7 @@ class Refused(Exception):
         self.reasons = reasons
 
 
-def moved_objects(plan: Plan) -> int:
+def moved_objects(plan: Plan | Draft) -> int:
     """Return how many objects a plan moves."""
     return len(np.unique(plan.steps.who))
 
@@ -123,49 +123,49 @@ class MoveLimits:
         return min((limit for limit in (self.steps, self.objects) if limit is not None), default=None)
 
 
-def trimmed(plan: Plan, limits: MoveLimits) -> Plan | None:
+def trimmed(plan: Draft, limits: MoveLimits) -> Plan | None:
     """Return a plan that is cut down to its first waves, as many as are allowed; None where nothing useful is left.
 
     It is planned anew to where everything is after those waves, so that its way back, its peaks and its verification
-    are its own. It ends where nothing is broken that was not, and everything is better than at the start; if possible,
-    where no object is waiting for another to leave.
+    are its own; nothing that comes after them is verified. It ends where nothing is broken that was not, and
+    everything is better than at the start; if possible, where no object is waiting for another to leave.
     """
     most = limits.most_steps
     if not most:
         return None
-    model, options = plan.model, plan.options
-    whole = plan.steps.end(plan.start)
-    if plan.waves and len(plan.steps.in_wave(0)) > most:  # waves as large as the plan leave nothing to cut
+    model, start, options = plan.route.model, plan.route.start, plan.route.options
+    whole = plan.steps.end(start)
+    if plan.steps.waves and len(plan.steps.in_wave(0)) > most:  # waves as large as the plan leave nothing to cut
         at_once = most if options.max_in_flight is None else min(most, options.max_in_flight)
-        plan = make_plan(model, plan.start, whole, options.model_copy(update={"max_in_flight": at_once}))
-    before = model.evaluate(plan.start)
+        plan = draft(model, start, whole, options.model_copy(update={"max_in_flight": at_once}))
+    before = model.evaluate(start)
     tried = 0
     for waves in _by_preference(plan, most):
         tried += 1
         if tried > _MOST_TRIED:
             return None
-        end = end_after(plan, waves)
+        end = _end_after(plan, waves)
         if not is_better(model, before, model.evaluate(end)):
             continue
-        shorter = make_plan(model, plan.start, end, options)
+        shorter = make_plan(model, start, end, options)
         if not limits.complaints(len(shorter.steps), moved_objects(shorter)) and not shorter.blocked:
             return shorter
     return None
 
 
-def end_after(plan: Plan, waves: int) -> NDArray[np.int32]:
+def _end_after(plan: Draft, waves: int) -> NDArray[np.int32]:
     """Return where everything is after the first waves of a plan."""
-    out = plan.start.copy()
+    out = plan.route.start.copy()
     steps = np.flatnonzero(plan.steps.wave < waves)
     out[plan.steps.who[steps]] = plan.steps.destination[steps]
     return out
 
 
-def _by_preference(plan: Plan, most: int) -> Iterator[int]:
+def _by_preference(plan: Draft, most: int) -> Iterator[int]:
     """Yield numbers of waves to keep, the largest first; those that leave an object waiting come last."""
-    sizes = np.cumsum(np.bincount(plan.steps.wave, minlength=plan.waves))
-    fitting = [waves for waves in range(plan.waves, 0, -1) if sizes[waves - 1] <= most]
-    waiting = np.zeros(plan.waves + 2, np.int64)
+    sizes = np.cumsum(np.bincount(plan.steps.wave, minlength=plan.steps.waves))
+    fitting = [waves for waves in range(plan.steps.waves, 0, -1) if sizes[waves - 1] <= most]
+    waiting = np.zeros(plan.steps.waves + 2, np.int64)
     for out, back in plan.staged:
         waiting[plan.steps.wave[out] + 1] += 1
         waiting[plan.steps.wave[back] + 1] -= 1

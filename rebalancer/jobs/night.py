@@ -23,7 +23,7 @@ from rebalancer.jobs.outcome import Outcome, Report
 from rebalancer.jobs.snapshot import Snapshot, snapshot_refusals, take_snapshot
 from rebalancer.jobs.standing import Standing, standing_plan
 from rebalancer.jobs.times import spoken
-from rebalancer.plan import Plan, plan_moves
+from rebalancer.plan import Plan, draft_moves
 from rebalancer.plan.steps import Blocked
 from rebalancer.problem.errors import condensed
 from rebalancer.search import InternalError
@@ -326,11 +326,11 @@ class Night:
         """Return the plan, cut down to what the guards allow if that is what they say."""
         log.info("ordering %d moves, and the way back", number_of_moves(solution))
         try:
-            plan = plan_moves(solution, snapshot.scenario.plan)
+            plan = draft_moves(solution, snapshot.scenario.plan)
             self._deadline.check()
             complaints = limits.complaints(len(plan.steps), moved_objects(plan))
             if not complaints:
-                return plan
+                return plan.plan()
             if self._job.guards.when_exceeded == "trim":
                 shorter = trimmed(plan, limits)
                 if shorter is not None:

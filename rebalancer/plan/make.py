@@ -20,7 +20,7 @@ from rebalancer.plan.plan import Plan
 from rebalancer.plan.route import Route
 from rebalancer.plan.staging import travel
 from rebalancer.plan.steps import Blocked, Steps
-from rebalancer.plan.undo import Undoing, undoing, way_back
+from rebalancer.plan.undo import undoing, way_back
 from rebalancer.plan.verify import replay
 from rebalancer.plan.waves import Journey
 from rebalancer.problem import Fault, FaultList, InputError
@@ -55,6 +55,11 @@ def plan_moves(
         The plan did not pass its own verification; please report it.
     """
     _check_arguments(solution, options, created)
+    return draft_moves(solution, options, **fields).plan(created)
+
+
+def draft_moves(solution: Evaluation, options: PlanOptions | None = None, **fields: Any) -> Draft:
+    """Return the order of moves of `plan_moves`, not yet verified, for who may not want a plan of all of them."""
     model, final = solution._model, solution._assignment
     if not getattr(solution, "found", True):
         raise InputError([Fault("no-solution", f"there is nothing to plan: {getattr(solution, 'reason', None)}")])
@@ -62,7 +67,7 @@ def plan_moves(
         names = ", ".join(f"'{name}'" for name in solution.worsened)
         raise InputError([Fault("unsafe-end", f"the assignment breaks what has to hold: {names}")])
     stated = with_fields(options or solution._plan_options or PlanOptions(), fields)
-    return make_plan(model, model.problem.initial, final, stated, created)
+    return draft(model, model.problem.initial, final, stated)
 
 
 def _check_arguments(solution: Any, options: Any, created: Any) -> None:
@@ -95,66 +100,94 @@ def make_plan(
     ----------
     start, end : int32 arrays, one per object
     """
+    return draft(model, start, end, options).plan(created)
+
+
+def draft(model: Model, start: NDArray[np.int32], end: NDArray[np.int32], options: PlanOptions) -> Draft:
+    """Return the order of moves of `make_plan`, not yet verified."""
     faults = [fault.below(("plan",)) for fault in plan_faults(options, model.problem)]
     if faults:
         raise InputError(faults)
-    way = _way(model, start, end, options, strict=False)
-    if way.blocked and _breaks_at_end(model, start, end, way.steps):
+    found = _drafted(Route.of(model, start, end, options))
+    if len(found.journey.waiting) and _breaks_at_end(model, start, end, found.steps):
         # what has to hold at the end would not, as not everything gets there: it holds all along instead
-        way = _way(model, start, end, options, strict=True)
-    forward = replay(model, start, way.steps, options, end, scored=True)
-    back = way_back(Route.of(model, forward.end, start, options), way.steps, way.undoing)
-    backward = replay(model, forward.end, back, options, beyond=way.undoing.beyond)
-    for what, report in (("plan", forward), ("way back", backward)):
-        if not report.safe:
-            wave, message = report.problems[0]
-            raise InternalError(f"the {what} does not pass verification: wave {wave}: {message}")
-    if not np.array_equal(backward.end, start):
-        raise InternalError("the way back does not end where the plan starts")
-    return Plan(
-        "PARTIAL" if way.blocked else "COMPLETE",
-        way.steps,
-        back,
-        way.blocked,
-        tuple(forward.excess),
-        tuple(forward.peaks),
-        way.lower_bound,
-        way.exact,
-        way.reasons,
-        way.staged,
-        options,
-        created or datetime.now(UTC),
-        tuple(backward.beyond),
-        model,
-        start,
-    )
+        return _drafted(Route.of(model, start, end, options, strict=True))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
-    """The way there, as it goes into a `Plan`."""
+class Draft:
+    """An order of moves that is worth a plan, once it has passed verification.
 
+    Parameters
+    ----------
+    route : Route
+    legs : Legs
+        The moves, by priority.
+    worth : Priority
+    journey : Journey
+    steps : Steps
+    lower_bound : int
+    exact : bool
+    staged : tuple of (int, int)
+    """
+
+    route: Route
+    legs: Legs
+    worth: Priority
+    journey: Journey
     steps: Steps
-    undoing: Undoing
     lower_bound: int
     exact: bool
-    blocked: tuple[Blocked, ...]
-    reasons: tuple[str, ...]
     staged: tuple[tuple[int, int], ...]
 
+    def plan(self, created: datetime | None = None) -> Plan:
+        """Return the plan, verified, with its way back.
 
-def _way(model: Model, start: NDArray[np.int32], end: NDArray[np.int32], options: PlanOptions, strict: bool) -> _Way:
-    route = Route.of(model, start, end, options, strict)
+        Raises
+        ------
+        InternalError
+            It did not pass verification.
+        """
+        route = self.route
+        model, start, options = route.model, route.start, route.options
+        forward = replay(model, start, self.steps, options, route.end, scored=True)
+        undone = undoing(route, self.steps)
+        back = way_back(Route.of(model, forward.end, start, options), self.steps, undone)
+        backward = replay(model, forward.end, back, options, beyond=undone.beyond)
+        for what, report in (("plan", forward), ("way back", backward)):
+            if not report.safe:
+                wave, message = report.problems[0]
+                raise InternalError(f"the {what} does not pass verification: wave {wave}: {message}")
+        if not np.array_equal(backward.end, start):
+            raise InternalError("the way back does not end where the plan starts")
+        blocked = tuple(_blocked(self.journey))
+        return Plan(
+            "PARTIAL" if blocked else "COMPLETE",
+            self.steps,
+            back,
+            blocked,
+            tuple(forward.excess),
+            tuple(forward.peaks),
+            self.lower_bound,
+            self.exact,
+            tuple(_reasons(self.steps, self.worth, self.legs, self.staged)),
+            self.staged,
+            options,
+            created or datetime.now(UTC),
+            tuple(backward.beyond),
+            model,
+            start,
+        )
+
+
+def _drafted(route: Route) -> Draft:
     legs = route.legs()
-    worth = priority(model, route.always, legs, start)
+    worth = priority(route.model, route.always, legs, route.start)
     legs = legs.take(worth.order)
-    journey, flown = _travelled(route, legs, options.staging)
-    steps, bound, exact = _fewest(route, flown, journey, options)
-    staged = _staged_steps(steps)
-    blocked = tuple(_blocked(journey))
-    return _Way(
-        steps, undoing(route, steps), bound, exact, blocked, tuple(_reasons(steps, worth, legs, staged)), staged
-    )
+    journey, flown = _travelled(route, legs, route.options.staging)
+    steps, bound, exact = _fewest(route, flown, journey, route.options)
+    return Draft(route, legs, worth, journey, steps, bound, exact, _staged_steps(steps))
 
 
 def _breaks_at_end(model: Model, start: NDArray[np.int32], end: NDArray[np.int32], steps: Steps) -> bool:
@@ -273,4 +306,4 @@ def _gain(gain: NDArray[np.float64]) -> str:
     return "changes no value by itself"
 
 
-__all__ = ["make_plan", "plan_moves"]
+__all__ = ["Draft", "draft", "draft_moves", "make_plan", "plan_moves"]

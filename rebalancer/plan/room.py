@@ -12,8 +12,9 @@ from rebalancer.plan.ledger import Ledger, Legs
 from rebalancer.problem.membership import spans
 from rebalancer.problem.numbers import IntArray
 
-#: After so many entries it pays to compile the loop.
-_COMPILE_AFTER = 20_000
+#: After so many entries, in all calls, the loop has taken about as long as compiling it does, and that pays.
+_COMPILE_AFTER = 2_000_000
+_looked_at = 0
 
 
 class Room:
@@ -96,9 +97,11 @@ class Room:
 
     def first_fit(self, legs: IntArray) -> IntArray:
         """Return which of the legs fly together, taken greedily in the order given."""
+        global _looked_at
         chosen = np.zeros(len(legs), np.bool_)
         state = legs, self.start, self.slot, self.take, self.slack.copy(), *self._shared(), chosen
-        seen = _fill(*state, 0, _COMPILE_AFTER)
+        seen, looked = _fill(*state, 0, max(0, _COMPILE_AFTER - _looked_at))
+        _looked_at += looked
         if seen < len(legs):
             _compiled()(*state, seen, len(self.slot))
         return legs[chosen]
@@ -158,15 +161,15 @@ class Room:
 
 def _fill(
     legs: Any, start: Any, slot: Any, take: Any, slack: Any, shared: Any, least: Any, chosen: Any, begin: int, most: int
-) -> int:
-    """Choose legs from a position on; return the one that comes next once ``most`` entries have been looked at."""
+) -> tuple[int, int]:
+    """Choose legs from a position on until ``most`` entries have been looked at; return where it ends, and how many."""
     looked = 0
     for position in range(begin, len(legs)):
         for number in range(len(shared)):
             if slack[shared[number]] < least[number]:
-                return len(legs)  # of this every leg takes some, and there is too little for any
+                return len(legs), looked  # of this every leg takes some, and there is too little for any
         if looked >= most:
-            return position
+            return position, looked
         leg = legs[position]
         fits = True
         for row in range(start[leg], start[leg + 1]):
@@ -178,7 +181,7 @@ def _fill(
             chosen[position] = True
             for row in range(start[leg], start[leg + 1]):
                 slack[slot[row]] -= take[row]
-    return len(legs)
+    return len(legs), looked
 
 
 @cache

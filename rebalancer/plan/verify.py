@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from rebalancer.model import Model
 from rebalancer.plan.cap_counts import caps_broken
 from rebalancer.plan.checks import demands, final_demands
+from rebalancer.plan.counting import Flights, Found
 from rebalancer.plan.flight import ALWAYS, AT_END
 from rebalancer.plan.labels import place_of, title
 from rebalancer.plan.steps import Excess, Peak, Steps
-from rebalancer.plan.watch import Flights, Found, Ground
+from rebalancer.plan.watch import Ground
 from rebalancer.plan.work import evaluations
 from rebalancer.problem.numbers import IntArray
 from rebalancer.scenario.plan_section import PlanOptions

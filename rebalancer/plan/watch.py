@@ -1,37 +1,22 @@
 """Keeps count of the cells of a constraint while a plan is carried out on paper.
 
-Most cells depend on the counts at their own place alone (what is on a host, how many of a job are in a rack). Of those
-only the ones that a wave touches are counted anew, so that a thousand small waves over a large fleet are verified as
-fast as one that moves everything. All other cells are evaluated as a whole, wave by wave.
+Most cells depend on the counts at few places (what is on a host, how many of a job are in a rack). Of those only the
+ones that a wave touches are counted anew, so that a thousand small waves over a large fleet are verified as fast as one
+that moves everything. All other cells are evaluated as a whole, wave by wave, where something that they count moves.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.model import Cells, CellValues, Function, Gather, Grid, Map, Model, Tally, evaluate_cells
-from rebalancer.model.evaluate import Value, apply_function
-from rebalancer.model.grid import DENSE_CELLS
+from rebalancer.model import Cells, CellValues, Grid, Model, Tally, evaluate_cells
+from rebalancer.model.evaluate import Value
 from rebalancer.plan.checks import Demand
-from rebalancer.plan.flight import Flight, Leaf, leaves
-from rebalancer.problem.membership import ByObject, spans
+from rebalancer.plan.counting import Count, Flights, Found, Reached, is_local, node_of
+from rebalancer.plan.flight import Flight, Leaf
+from rebalancer.problem.membership import spans
 from rebalancer.problem.numbers import IntArray
-
-#: Places (``group * items + item``) and the amounts there.
-Found: TypeAlias = tuple[IntArray, IntArray]
-
-
-@dataclass(frozen=True, eq=False)
-class Flights:
-    """What is about to fly: objects, and where they come from and go to, as container indices."""
-
-    who: IntArray
-    source: NDArray[np.int32]
-    destination: NDArray[np.int32]
 
 
 class Ground:
@@ -58,7 +43,7 @@ class Ground:
         self._aloft: Flights | None = None
         self._values = CellValues(model.problem, self.now)
         self._flight: Flight | None = None
-        local = [not whole and _is_local(demand.hard.cells) for demand in demands]
+        local = [not whole and is_local(demand.hard.cells) for demand in demands]
         self.watches = [
             LocalWatch(self, demand) if near else Watch(self, demand)
             for demand, near in zip(demands, local, strict=True)
@@ -183,7 +168,7 @@ class LocalWatch(Watch):
 
     def __init__(self, ground: Ground, demand: Demand) -> None:
         super().__init__(ground, demand)
-        self._root = self._node(demand.hard.cells)
+        self._root = node_of(demand.hard.cells, ground.count)
         self._touched: IntArray = np.empty(0, np.int64)
         self._ever: list[IntArray] = []
 
@@ -213,16 +198,6 @@ class LocalWatch(Watch):
     def reach(self) -> list[Reached]:
         """Return which counts the cells depend on, and on which of their places; None: on all."""
         return self._root.reach(None)
-
-    def _node(self, cells: Cells) -> _Node:
-        if isinstance(cells, Gather):
-            return _Picked(cells, self._node(cells.source))
-        if isinstance(cells, Tally):
-            return _Counted(self._ground.count(Leaf(cells, "all", Grid.constant(1, 1, 1))))
-        assert isinstance(cells, Map)
-        inner, others = leaves(cells)
-        parts = [(leaf.coef, _Counted(self._ground.count(leaf))) for leaf in inner]
-        return _Formed(cells, [*parts, *((coef, self._node(source)) for source, coef in others)])
 
 
 class _Readers:
@@ -271,19 +246,6 @@ def _listed(found: Found) -> dict[int, int]:
     return dict(zip(found[0].tolist(), found[1].tolist(), strict=True))
 
 
-def _is_local(cells: Cells) -> bool:
-    """Return whether each cell depends on counts at one place alone, and rises or falls with all of them."""
-    if isinstance(cells, Tally):
-        return True
-    if isinstance(cells, Gather):
-        keys = cells.group * cells.source.items + cells.item
-        return len(np.unique(keys)) == len(keys) and _is_local(cells.source)
-    if not isinstance(cells, Map) or cells.function in (Function.SQUARE, Function.MOD):
-        return False
-    shape = cells.groups, cells.items
-    return all((source.groups, source.items) == shape and _is_local(source) for source in cells.inputs)
-
-
 def _positive(grid: Grid) -> Found:
     group, item = grid.where(lambda v: v > 0)
     return group * grid.items + item, grid.at(group, item)
@@ -292,190 +254,3 @@ def _positive(grid: Grid) -> Found:
 def _above_zero(places: IntArray, amounts: IntArray) -> Found:
     kept = amounts > 0
     return places[kept], amounts[kept]
-
-
-class Count:
-    """What a leaf counts at every place that something will ever touch, and what the objects in flight make of it.
-
-    Parameters
-    ----------
-    leaf : Leaf
-    start : int32 array, one per object
-    flights : Flights
-        Everything that will fly.
-    """
-
-    def __init__(self, leaf: Leaf, start: NDArray[np.int32], flights: Flights) -> None:
-        self._leaf = leaf
-        self._objects = len(start)
-        member = leaf.tally.member
-        self._by_object = ByObject(member)
-        place, weight = self._at(np.arange(len(member)), start[member])
-        self._keys: IntArray | None = None  # None: every place has its slot
-        size = leaf.tally.groups * leaf.tally.items
-        if size > DENSE_CELLS:
-            rows, owner = self._by_object.of(flights.who)
-            ends = [self._at(rows, end[owner])[0] for end in (flights.source, flights.destination)]
-            self._keys = np.unique(np.concatenate([place, *ends]))
-            self._keys = self._keys[self._keys >= 0]
-            size = len(self._keys)
-        self._level = np.zeros(size, np.int64)
-        self._add(place, weight)
-        self.touched: IntArray = np.empty(0, np.int64)
-        self._low = self._high = np.empty(0, np.int64)
-        self._change: tuple[Found, Found] | None = None
-
-    def _at(self, rows: IntArray, container: NDArray[np.int32]) -> Found:
-        """Return place and weight of memberships whose objects are in containers; place -1 where none counts."""
-        tally = self._leaf.tally
-        item = tally.item_of[container]
-        counts = self._leaf.counts(tally.member[rows], item)
-        weight = np.where(counts, tally.weight_at(rows, container.astype(np.int64), self._objects), 0)
-        return np.where(item >= 0, tally.group[rows] * tally.items + item, -1), weight
-
-    def _add(self, place: IntArray, weight: IntArray) -> None:
-        kept = place >= 0
-        slot = place[kept] if self._keys is None else np.searchsorted(self._keys, place[kept])
-        np.add.at(self._level, slot, weight[kept])
-
-    def start(self, flights: Flights) -> None:
-        """Let objects start: each counts, at either end, where that is worse."""
-        rows, owner = self._by_object.of(flights.who)
-        here, weight = self._at(rows, flights.source[owner])
-        there, arriving = self._at(rows, flights.destination[owner])
-        same = here == there
-        low = np.minimum(np.where(same, np.minimum(weight, arriving), weight), 0) - weight
-        high = np.maximum(np.where(same, np.maximum(weight, arriving), weight), 0) - weight
-        away = ~same
-        place = np.concatenate([here, there[away]])
-        lows = np.concatenate([low, np.minimum(arriving[away], 0)])
-        highs = np.concatenate([high, np.maximum(arriving[away], 0)])
-        kept = place >= 0
-        self.touched, slot = np.unique(place[kept], return_inverse=True)
-        self._low, self._high = np.zeros(len(self.touched), np.int64), np.zeros(len(self.touched), np.int64)
-        np.add.at(self._low, slot, lows[kept])
-        np.add.at(self._high, slot, highs[kept])
-        self._change = (here, -weight), (there, arriving)
-
-    def land(self) -> None:
-        """Let them arrive."""
-        assert self._change is not None
-        for place, weight in self._change:
-            self._add(place, weight)
-        self._low, self._high = np.zeros(len(self.touched), np.int64), np.zeros(len(self.touched), np.int64)
-
-    def grids(self) -> tuple[Grid, Grid]:
-        """Return the least and the most that is counted, everywhere."""
-        tally = self._leaf.tally
-        out = []
-        for change in (self._low, self._high):
-            level = self._level.copy()
-            level[self.touched if self._keys is None else np.searchsorted(self._keys, self.touched)] += change
-            out.append(
-                Grid(tally.groups, tally.items, level.reshape(tally.groups, tally.items))
-                if self._keys is None
-                else Grid(tally.groups, tally.items, np.zeros((1, 1), np.int64), None, self._keys, level)
-            )
-        return out[0], out[1]
-
-    def bounds(self, places: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the least and the most that is counted at places."""
-        level = self._level[places] if self._keys is None else _looked_up(self._keys, self._level, places)
-        low, high = (_looked_up(self.touched, change, places) for change in (self._low, self._high))
-        return level + low, level + high
-
-
-def _looked_up(keys: IntArray, values: IntArray, wanted: IntArray) -> IntArray:
-    if not len(keys):
-        return np.zeros(len(wanted), np.int64)
-    slot = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[slot] == wanted, values[slot], 0)
-
-
-@dataclass(frozen=True, eq=False)
-class _Counted:
-    """A leaf."""
-
-    count: Count
-
-    def touched(self) -> list[IntArray]:
-        return [self.count.touched]
-
-    def reach(self, places: IntArray | None) -> list[Reached]:
-        return [(self.count, places)]
-
-    def bounds(self, places: IntArray) -> tuple[IntArray, IntArray]:
-        return self.count.bounds(places)
-
-
-@dataclass(frozen=True, eq=False)
-class _Formed:
-    """A map over nodes of its own shape."""
-
-    cells: Map
-    parts: list[tuple[Grid, _Node]]
-
-    def touched(self) -> list[IntArray]:
-        return [places for _, part in self.parts for places in part.touched()]
-
-    def reach(self, places: IntArray | None) -> list[Reached]:
-        return [reached for _, part in self.parts for reached in part.reach(places)]
-
-    def bounds(self, places: IntArray) -> tuple[IntArray, IntArray]:
-        at = places // max(1, self.cells.items), places % max(1, self.cells.items)
-        low = high = _read(self.cells.const, at)
-        for coef, part in self.parts:
-            factor = _read(coef, at)
-            ends = [factor * end for end in part.bounds(places)]
-            low, high = low + np.minimum(*ends), high + np.maximum(*ends)
-        row = self.cells
-        if row.divisor.size > 1:
-            row = replace(row, divisor=Grid(1, len(places), _read(row.divisor, at)[None, :]))
-        return self._applied(row, low), self._applied(row, high)
-
-    @staticmethod
-    def _applied(row: Map, x: IntArray) -> IntArray:
-        return np.asarray(apply_function(row, Grid(1, len(x), x[None, :])).table[0])
-
-
-@dataclass(frozen=True, eq=False)
-class _Picked:
-    """Chosen cells of a node in a row, each chosen once."""
-
-    cells: Gather
-    source: _Node
-    _key: IntArray = field(init=False)
-    _order: IntArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        key = self.cells.group * self.cells.source.items + self.cells.item
-        object.__setattr__(self, "_order", np.argsort(key, kind="stable"))
-        object.__setattr__(self, "_key", key)
-
-    def touched(self) -> list[IntArray]:
-        known = self._key[self._order]
-        out = []
-        for places in self.source.touched():
-            slot = np.minimum(np.searchsorted(known, places), max(0, len(known) - 1))
-            out.append(self._order[slot[known[slot] == places]] if len(known) else np.empty(0, np.int64))
-        return out
-
-    def reach(self, places: IntArray | None) -> list[Reached]:
-        return self.source.reach(self._key if places is None else self._key[places])
-
-    def bounds(self, places: IntArray) -> tuple[IntArray, IntArray]:
-        return self.source.bounds(self._key[places])
-
-
-def _read(grid: Grid, at: tuple[IntArray, IntArray]) -> IntArray:
-    """Return the values of a grid, repeated along an axis where it has length 1."""
-    if grid.table.size == 1 and not len(grid.keys):
-        return np.full(len(at[0]), grid.table[0, 0], np.int64)
-    sizes = grid.groups, grid.items
-    group, item = (part if size > 1 else np.zeros_like(part) for part, size in zip(at, sizes, strict=True))
-    return np.broadcast_to(np.asarray(grid.at(group, item), np.int64), at[0].shape)
-
-
-_Node: TypeAlias = _Counted | _Formed | _Picked
-#: A count, and the places there; None: all.
-Reached: TypeAlias = tuple[Count, IntArray | None]
