@@ -24,7 +24,6 @@ from rebalancer.engines.local_search.kernels.trail import (
     T_RELAXED,
     appraise,
     follow,
-    restart,
 )
 from rebalancer.engines.local_search.kernels.walk import anneal
 from rebalancer.engines.local_search.pace import Pace
@@ -181,7 +180,7 @@ def relaxed(
     position = int(searcher.trail.numbers[T_POSITION])
     known = (*searcher.trail.best[:position], searcher.best_merit)
     if (*searcher.trail.marks[:position], searcher.merit) < known:
-        restart(searcher.flat, searcher.trail)
+        searcher.start_here()
         searcher.hand_over()
 
 

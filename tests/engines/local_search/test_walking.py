@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rebalancer import AvoidAssignmentsSpec, CapacitySpec, Rebalancer
+from rebalancer import AvoidAssignmentsSpec, CapacitySpec, MinimizeMovementSpec, Rebalancer, ToFreeSpec
 from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search import walking
@@ -159,3 +159,24 @@ def test_a_log_that_is_full_is_no_fast_kernel(monkeypatch: pytest.MonkeyPatch) -
     walking.walk(searcher, budget, 1.0, MIXES[0], typical=1.0)
     assert len(asked) == 100
     assert np.max(asked) < 1e6
+
+
+def test_who_gets_an_earlier_position_better_is_written_down_whatever_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": [], "h1": ["a"]})
+    solver.add_goal(ToFreeSpec(containers=["h1"]))
+    solver.add_goal(MinimizeMovementSpec(scope="host"), tuple_pos=1)
+    model = solver.model
+    incumbent = Incumbent.of(model, Request(time_limit=60.0))
+    searcher = Searcher(model, incumbent, 3)
+    searcher.turn_to(1)
+
+    def walk(*_: Any) -> float:
+        move(searcher.flat, 0, 0)
+        return 1.0
+
+    monkeypatch.setattr(walking, "walk", walk)
+    walking.relaxed(searcher, incumbent.budget, incumbent.budget.part(0.0), 1.0, MIXES[0])
+    assert incumbent.best is not None
+    assert incumbent.best.tolist() == [0]
+    assert incumbent.integers == model.evaluate(incumbent.best).integers
