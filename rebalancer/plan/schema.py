@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rebalancer.problem import Fault
+from rebalancer.problem import Fault, Path
 
 #: Faults of one file that are reported at most.
 _REPORTED = 20
@@ -47,7 +47,7 @@ class StagingRow(_Part):
 
 
 class BlockedRow(_Part):
-    """A move that no plan carries out."""
+    """A move that this plan does not carry out."""
 
     object: str
     source: str | None
@@ -147,7 +147,13 @@ def plan_faults(content: Any) -> Iterator[Fault]:
             yield Fault("bad-plan", f"{place}: {one['msg']}", path, one.get("input"))
         return
     yield from _time_faults(content)
-    yield from _step_faults(content["steps"])
+    yield from _step_faults(content["steps"], ("steps",))
+    yield from _step_faults(content["rollback"]["steps"], ("rollback", "steps"))
+    known = {row["id"] for row in content["steps"]}
+    for row in content["rollback"]["steps"]:
+        if row["undoes"] not in known:
+            message = f"step '{row['id']}' undoes '{row['undoes']}', which is no step"
+            yield Fault("bad-plan", message, ("rollback", "steps"), row["undoes"])
 
 
 def _time_faults(content: Any) -> Iterator[Fault]:
@@ -161,16 +167,20 @@ def _time_faults(content: Any) -> Iterator[Fault]:
         yield Fault("bad-plan", f"{name}: '{text}' is no time in ISO 8601 with its zone", (name,), text)
 
 
-def _step_faults(steps: list[dict[str, Any]]) -> Iterator[Fault]:
+def _step_faults(steps: list[dict[str, Any]], path: Path) -> Iterator[Fault]:
     wave: dict[str, int] = {}
     for row in steps:
         if row["id"] in wave:
-            yield Fault("bad-plan", f"the step '{row['id']}' is there twice", ("steps",), row["id"])
+            yield Fault("bad-plan", f"the step '{row['id']}' is there twice", path, row["id"])
         wave[row["id"]] = row["wave"]
     for row in steps:
         for other in row["after"]:
             if other not in wave:
-                yield Fault("bad-plan", f"step '{row['id']}' waits for '{other}', which is no step", ("steps",), other)
+                yield Fault("bad-plan", f"step '{row['id']}' waits for '{other}', which is no step", path, other)
             elif wave[other] >= row["wave"]:
                 message = f"step '{row['id']}' waits for '{other}', which is in no earlier wave"
-                yield Fault("bad-plan", message, ("steps",), other)
+                yield Fault("bad-plan", message, path, other)
+        whole = row.get("after_wave")
+        if whole is not None and whole >= row["wave"]:
+            message = f"step '{row['id']}' of wave {row['wave']} waits for wave {whole}, which is no earlier one"
+            yield Fault("bad-plan", message, path, whole)

@@ -157,6 +157,23 @@ def test_a_faulty_template_writes_nothing(tmp_path: Path, template: str, message
     assert not (tmp_path / "out").exists()
 
 
+def test_all_that_was_edited_wrongly_in_a_plan_is_told_at_once(planned: tuple[Path, dict[str, Any]]) -> None:
+    folder, _ = planned
+    plan = json.loads((folder / "out" / "plan.json").read_text(encoding="utf-8"))
+    last, first_back = plan["steps"][-1], plan["rollback"]["steps"][0]
+    last["after_wave"] = last["wave"]
+    first_back |= {"undoes": "s99", "after": ["r98"]}
+    (folder / "edited.json").write_text(json.dumps(plan), encoding="utf-8")
+    code, _, err = run("verify", str(folder / "edited.json"))
+    assert code == 2
+    where = f"{folder / 'edited.json'}: error[bad-plan]: "
+    assert err.splitlines() == [
+        f"{where}step '{last['id']}' of wave {last['wave']} waits for wave {last['wave']}, which is no earlier one",
+        f"{where}step 'r1' waits for 'r98', which is no step",
+        f"{where}step 'r1' undoes 's99', which is no step",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [("{", "no JSON"), ("[]", "error[bad-plan]"), ('{"version": 1}', "steps: Field required"), (None, "cannot read")],
