@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any, Literal
 
 from rebalancer.inputs import check_name
 from rebalancer.problem import Fault, InputError, Path, to_fraction, unknown_name
+from rebalancer.problem.numbers import code_of
 from rebalancer.specs.base import Spec
 from rebalancer.specs.entries import InFlight, Policy
 
@@ -38,8 +38,7 @@ def number(value: Any, field: str, path: Path) -> Fraction:
     try:
         return to_fraction(value)
     except ValueError as error:
-        code = "not-finite" if isinstance(value, float) and not math.isfinite(value) else "wrong-type"
-        raise InputError([Fault(code, f"{field}: {error}", (*path, field), value)]) from None
+        raise InputError([Fault(code_of(str(error)), f"{field}: {error}", (*path, field), value)]) from None
 
 
 def position(value: Any, field: str, path: Path) -> int:

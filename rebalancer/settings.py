@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rebalancer.problem import FaultList, to_fraction
+from rebalancer.problem.numbers import code_of
 
 #: The most that makes sense: CP-SAT refuses ten times as many workers, and rounds are counted in 64 bits.
 MOST_WORKERS, MOST_ITERATIONS = 1024, 2**63 - 1
@@ -120,7 +121,7 @@ def _target(value: Any, faults: FaultList) -> tuple[Fraction, ...]:
             out.append(to_fraction(number))
         except ValueError as error:
             path = ("target", slot) if several else ("target",)
-            faults.report("wrong-type", f"target: {error}", path, number)
+            faults.report(code_of(str(error)), f"target: {error}", path, number)
     if several and not len(value):
         faults.report("wrong-type", "target: expected a number or a list of numbers, got an empty list", ("target",))
     return tuple(out)

@@ -18,6 +18,8 @@ IntArray: TypeAlias = NDArray[np.int64]
 
 #: Sums of a column stay below this, so that no engine can overflow 64 bits.
 LARGEST_SUM = 2**61
+#: Numbers stay below this, so that all can be reported.
+LARGEST_NUMBER = 2**1023
 #: Decimal places tried before a float column is rounded.
 MOST_DECIMALS = 9
 #: Bits kept of the largest value where a float column has to be rounded.
@@ -42,10 +44,11 @@ def to_fraction(value: Any) -> Fraction:
     """
     if isinstance(value, bool):
         raise ValueError(f"expected a number, got {str(value).lower()}")
-    if isinstance(value, Fraction):
-        return value
-    if isinstance(value, numbers.Integral):
-        return Fraction(int(value))
+    if isinstance(value, Fraction | numbers.Integral):
+        exact = Fraction(value) if isinstance(value, Fraction) else Fraction(int(value))
+        if abs(exact) >= LARGEST_NUMBER:
+            raise ValueError("the number is out of range: it has more than 308 digits")
+        return exact
     if isinstance(value, numbers.Real):
         if not math.isfinite(float(value)):
             raise ValueError(f"expected a finite number, got {value}")
@@ -63,6 +66,11 @@ def to_fraction(value: Any) -> Fraction:
     if isinstance(value, str):
         raise ValueError(f"expected a number, got the text '{value}'")
     raise ValueError(f"expected a number, got {'nothing' if value is None else repr(value)}")
+
+
+def code_of(said: str) -> str:
+    """Return the code of a fault, from what `to_fraction` says is wrong with a number."""
+    return "not-finite" if "a finite number" in said else "out-of-range" if "out of range" in said else "wrong-type"
 
 
 def _bounded(value: Decimal) -> Fraction:

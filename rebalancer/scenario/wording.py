@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rebalancer.problem import PlainText, to_fraction
+from rebalancer.problem.numbers import code_of
 
 
 def own_error(said: str, value: Any, name: str) -> tuple[str, str, str | None]:
@@ -21,7 +22,7 @@ def own_error(said: str, value: Any, name: str) -> tuple[str, str, str | None]:
         The field.
     """
     suggestion = None
-    code = "not-finite" if "a finite number" in said else "out-of-range" if "out of range" in said else "wrong-type"
+    code = code_of(said)
     if isinstance(value, Mapping | list | tuple) and ", got " in said:
         said = f"{said.partition(', got ')[0]}, got {shown(value)}"
     if said.startswith("expected true or false"):

@@ -2,10 +2,12 @@
 
 import math
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pandas as pd
 import pytest
+from pydantic import ValidationError
 
 from rebalancer import BalanceSpec, CapacitySpec, InputError, PlacedSpec, Rebalancer
 from tests.solver import engines
@@ -351,3 +353,22 @@ def test_what_jobs_hold_together_holds_to_the_byte(engine: str) -> None:
         for at in (True, False)
     ]
     assert max(held) <= 4 * 2**51 + 18
+
+
+@pytest.mark.parametrize("number", [10**400, Fraction(-(10**400), 3)])
+def test_numbers_that_no_report_could_show_are_out_of_range(number: int | Fraction) -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a"]})
+    spec = CapacitySpec(scope="host", dimension="task_count")
+    for state in (
+        lambda: solver.add_goal(spec, weight=number),
+        lambda: solver.add_constraint(spec, invalid_cost=number),
+        lambda: solver.solve(target=number),
+    ):
+        with pytest.raises(InputError, match=r"error\[out-of-range\]: .*more than 308 digits"):
+            state()
+    with pytest.raises(ValidationError, match="more than 308 digits"):
+        CapacitySpec(scope="host", dimension="task_count", limit=number)
+    solver.add_container_dimension("size", {"h0": abs(number)})
+    with pytest.raises(InputError, match=r"error\[out-of-range\]: dimension 'size' of host 'h0'"):
+        solver.evaluate()
