@@ -18,7 +18,7 @@ from rebalancer.dialects.base import Dialect
 from rebalancer.dialects.entries import NamedRule, Rules, expand
 from rebalancer.inputs import AssignmentLike
 from rebalancer.placement import Placement, check_placement
-from rebalancer.problem import Fault, InputError, Problem
+from rebalancer.problem import Fault, InputError, Path, Problem
 from rebalancer.rounding import coarse_goals
 from rebalancer.search import InternalError, search
 from rebalancer.settings import Settings
@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 
 #: So many goals are said to be rounded, by name; of the others how many they are. `rebalance check` tells all.
 _WARNINGS = 3
+#: First step of the paths of what is added to a scenario.
+_ADDED = "added"
 
 
 class Rebalancer(StatedProblem):
@@ -145,7 +147,7 @@ class Rebalancer(StatedProblem):
         InputError
             The spec cannot be a constraint, or a parameter is wrong.
         """
-        path = ("constraints", len(self._constraints))
+        path = self._path("constraints", self._constraints)
         arguments.kind(spec, "constraint", path)
         chosen = arguments.policy(policy, path)
         cost, state = (
@@ -177,7 +179,7 @@ class Rebalancer(StatedProblem):
         InputError
             The spec cannot be a goal, or a parameter is wrong.
         """
-        path = ("goals", len(self._goals))
+        path = self._path("goals", self._goals)
         arguments.kind(spec, "goal", path)
         factor, position = arguments.number(weight, "weight", path), arguments.position(tuple_pos, "tuple_pos", path)
         self._goals.append(Goal(spec, arguments.name(name, path), factor, position, path))
@@ -211,7 +213,7 @@ class Rebalancer(StatedProblem):
         InputError
             It is no such statement, or a parameter is wrong.
         """
-        path = ("rules", len(self._statements))
+        path = self._path("rules", self._statements)
         if not isinstance(statement, Dialect):
             raise InputError([Fault("wrong-type", f"expected a statement, got {statement!r}", path, statement)])
         cost, state, factor = (
@@ -264,8 +266,8 @@ class Rebalancer(StatedProblem):
             except InputError as error:
                 if self._scenario is None:
                     raise
-                raise InputError(map(self._scenario.locate, error.faults)) from None
-            coarse = coarse_goals(self._model)
+                raise InputError(map(self._located, error.faults)) from None
+            coarse = coarse_goals(self._model, goals, constraints)
             for warning in coarse[:_WARNINGS]:
                 log.warning("%s", warning.message)
             if len(coarse) > _WARNINGS:
@@ -273,6 +275,13 @@ class Rebalancer(StatedProblem):
             stated = len(goals) + len(constraints)
             log.info("compiled %d goals and constraints in %.2f s", stated, time.monotonic() - began)
         return self._model
+
+    def _path(self, section: str, entries: Sequence[Any]) -> Path:
+        """Return the path of another entry; one that is added to a scenario stands in none of its files."""
+        return (section, len(entries)) if self._scenario is None else (_ADDED, section, len(entries))
+
+    def _located(self, fault: Fault) -> Fault:
+        return fault if self._scenario is None or fault.path[:1] == (_ADDED,) else self._scenario.locate(fault)
 
     def _translated(self) -> tuple[Problem, list[Goal], list[Constraint]]:
         """Return the problem with goals and constraints, those of other schedulers' rules last."""
@@ -410,9 +419,8 @@ class Rebalancer(StatedProblem):
             target=target,
             patience=patience,
         )
-        if began is None:
-            began = called
-        elif settings.seconds is not None:
+        began = called if began is None else min(began, called)
+        if settings.seconds is not None:
             began = max(began, called - settings.seconds / 2)
         model = self.model
         hint = None if start is None else self._indices(start, model)

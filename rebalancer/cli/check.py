@@ -30,7 +30,7 @@ def command(scenario: str, as_json: bool) -> int:
     model = Rebalancer.from_scenario(read).model
     found = summary(read, model)
     if as_json:
-        warnings = [*read.warnings, *map(read.locate, coarse_goals(model))]
+        warnings = [*read.warnings, *map(read.locate, coarse_goals(model, read.goals, read.constraints))]
         faults.print_json({"errors": [], "warnings": [faults.record(warning) for warning in warnings], **found})
         return 0
     click.echo(f"{scenario} is valid")

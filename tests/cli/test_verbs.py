@@ -212,6 +212,17 @@ def test_check_says_which_weights_drown(tmp_path: Path) -> None:
     assert not any("'placed'" in message for message in said), "nothing is unplaced"
 
 
+def test_check_says_where_weights_that_drown_stand_beside_an_include(tmp_path: Path) -> None:
+    even = "  - balance: {scope: host, dimension: memory}\n    weight: 1e25\n"
+    (tmp_path / "more.yaml").write_text("goals:\n" + even, encoding="utf-8")
+    heavy = "include: [more.yaml]\n" + SCENARIO + even
+    data = parsed(run("check", written(tmp_path, heavy), "--json"))
+    at = next(warning for warning in data["warnings"] if "goal 'moves'" in warning["message"])
+    line = heavy.splitlines()[at["line"] - 1]
+    assert "minimize_movement" in line or "weight: " in line
+    assert at["line"] < len(heavy.splitlines()), "the last line is the other goal's weight"
+
+
 def test_the_end_of_a_file_is_no_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise EOFError("Ran out of input")

@@ -1,8 +1,10 @@
 """The solver object: calls in any order, faults, tables, evaluation."""
 
 import math
+import time
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -372,3 +374,22 @@ def test_numbers_that_no_report_could_show_are_out_of_range(number: int | Fracti
     solver.add_container_dimension("size", {"h0": abs(number)})
     with pytest.raises(InputError, match=r"error\[out-of-range\]: dimension 'size' of host 'h0'"):
         solver.evaluate()
+
+
+def test_what_is_added_to_a_scenario_stands_in_none_of_its_files(tmp_path: Path) -> None:
+    own = "  - capacity: {scope: container, dimension: object_count}\n    name: own\n"
+    text = "assignment: {c0: [a]}\nconstraints:\n" + own
+    (tmp_path / "scenario.yaml").write_text(text, encoding="utf-8")
+    made = Rebalancer.from_yaml(tmp_path / "scenario.yaml")
+    made.add_constraint(CapacitySpec(scope="container", dimension="object_count"), name="own")
+    made.add_goal(BalanceSpec(scope="containr", dimension="object_count"))
+    with pytest.raises(InputError) as caught:
+        made.evaluate()
+    assert [(fault.file, fault.path) for fault in caught.value.faults] == [
+        (None, ("added", "constraints", 1, "name")),
+        (None, ("added", "goals", 0, "balance", "scope")),
+    ]
+
+
+def test_the_clock_does_not_start_after_the_call() -> None:
+    assert solver().solve(time_limit=5, began=time.monotonic() + 1e6).seconds >= 0
