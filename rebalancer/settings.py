@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +17,8 @@ from rebalancer.problem.numbers import code_of
 #: The most that makes sense: CP-SAT refuses ten times as many workers, and rounds are counted in 64 bits.
 MOST_WORKERS, MOST_ITERATIONS = 1024, 2**63 - 1
 _MOST = {"workers": MOST_WORKERS, "iterations": MOST_ITERATIONS}
+#: Numbers that need not be whole.
+_REAL = int | float | np.integer | np.floating | Decimal | Fraction
 #: What each number has to be: its least value, whether that itself is allowed, and whether it must be whole.
 _NUMBERS: dict[str, tuple[int, bool, bool]] = {
     "time_limit": (0, False, False),
@@ -64,7 +67,7 @@ class Settings:
             faults.report("wrong-type", said, ("engine",), given["engine"])
         for name, (least, included, whole) in _NUMBERS.items():
             if name in given:
-                _check(name, given[name], least, included, whole, faults)
+                given[name] = _checked(name, given[name], least, included, whole, faults)
         flag = given.get("deterministic", False)
         if not isinstance(flag, bool | np.bool_):
             message = f"deterministic must be True or False, got {flag!r}"
@@ -83,7 +86,7 @@ class Settings:
     def seconds(self) -> float | None:
         """Seconds that the search may take, of the kind that counts; None: as many as it takes."""
         limit = self.time_limit if self.deterministic_time is None else self.deterministic_time
-        return None if limit == math.inf else float(limit)
+        return None if limit == math.inf else limit
 
     def check_target(self, positions: int) -> None:
         """Raise where there are more targets than tuple positions.
@@ -101,15 +104,27 @@ class Settings:
             faults.raise_if_any()
 
 
-def _check(name: str, value: Any, least: int, included: bool, whole: bool, faults: FaultList) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer if whole else int | float | np.number):
+def _checked(name: str, value: Any, least: int, included: bool, whole: bool, faults: FaultList) -> Any:
+    """Return a number as an int or a float; report what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer if whole else _REAL):
         kind = "a whole number" if whole else "a number"
         faults.report("wrong-type", f"{name} must be {kind}, got {value!r}", (name,), value)
-    elif not (value >= least if included else value > least) or (name == "gap" and value == math.inf):
+        return value
+    number = int(value) if whole else _float(value)
+    if not (number >= least if included else number > least) or (name == "gap" and number == math.inf):
         wanted = f"{least} or more" if included else f"more than {least}"
         faults.report("out-of-range", f"{name} must be {wanted}, got {value}", (name,), value)
-    elif value > _MOST.get(name, math.inf):
+    elif number > _MOST.get(name, math.inf):
         faults.report("out-of-range", f"{name} must be {_MOST[name]:,} or less, got {value}", (name,), value)
+    return number
+
+
+def _float(value: Any) -> float:
+    """Return a number as a float: one that is larger than all of these is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _target(value: Any, faults: FaultList) -> tuple[Fraction, ...]:

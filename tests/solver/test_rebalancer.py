@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from pydantic import ValidationError
@@ -393,3 +394,12 @@ def test_what_is_added_to_a_scenario_stands_in_none_of_its_files(tmp_path: Path)
 
 def test_the_clock_does_not_start_after_the_call() -> None:
     assert solver().solve(time_limit=5, began=time.monotonic() + 1e6).seconds >= 0
+
+
+@pytest.mark.parametrize("number", [Decimal("2.5"), Fraction(5, 2), np.float32(2.5), 10**400])
+def test_limits_of_a_search_may_be_any_number(number: Any) -> None:
+    assert solver().solve(time_limit=number, patience=number, gap=Decimal(0)).status == "OPTIMAL"
+    with pytest.raises(InputError, match="patience must be more than 0"):
+        solver().solve(patience=-number)
+    with pytest.raises(InputError, match="time_limit must be more than 0, got NaN"):
+        solver().solve(time_limit=Decimal("NaN"))
