@@ -15,6 +15,9 @@ from rebalancer.cli.process import HANG_UP, ending_signals
 if TYPE_CHECKING:
     from rebalancer.engines.base import Progress
 
+#: Seconds after which a signal comes again that came in the middle of an import.
+_AGAIN = 0.01
+
 _NOTICE = b"stopping with the best answer so far; interrupt again to give up\n"
 
 
@@ -48,6 +51,11 @@ def kept_answers(
         if stop.is_set() and number == HANG_UP:
             return  # a shell that ends passes on what its terminal has sent already
         if stop.is_set() or not (answered is None or answered.is_set()):
+            if _importing(frame):
+                again = threading.Timer(_AGAIN, os.kill, (os.getpid(), number))
+                again.daemon = True
+                again.start()
+                return
             raise KeyboardInterrupt
         stop.set()
         with suppress(OSError):
@@ -59,6 +67,19 @@ def kept_answers(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    """Return whether a module is being imported.
+
+    What is raised then may be lost: with the lock of imports, so that a searcher that imports something waits for ever,
+    or within a library, which is half there from then on.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def noting(answered: threading.Event, show: Callable[[Progress], None]) -> Callable[[Progress], None]:

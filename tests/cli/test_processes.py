@@ -4,10 +4,13 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from rebalancer.cli.interrupts import kept_answers
 from tests.cli.commands import BROKEN, ROOT, SCENARIO, process, written
 
 #: An engine that reports an improvement, then searches until it is told to stop.
@@ -259,3 +262,17 @@ def test_the_end_waits_for_no_thread() -> None:
     shown, problems = command.communicate(timeout=60)
     assert (command.returncode, problems) == (0, "")
     assert "capacity" in shown
+
+
+def test_a_signal_in_the_middle_of_an_import_comes_a_moment_later() -> None:
+    """What is raised while Python holds the lock of its imports may be lost, and the lock with it."""
+    stop, answered = threading.Event(), threading.Event()
+    outer = SimpleNamespace(f_code=compile("", "<frozen importlib._bootstrap>", "exec"), f_back=None)
+    importing = SimpleNamespace(f_code=compile("", "pandas/__init__.py", "exec"), f_back=outer)
+    with kept_answers(stop, answered=answered):
+        handler = signal.getsignal(signal.SIGTERM)
+        assert callable(handler)
+        handler(signal.SIGTERM, importing)  # type: ignore[arg-type]
+        with pytest.raises(KeyboardInterrupt):
+            answered.wait(30)
+    assert not stop.is_set()
