@@ -47,16 +47,25 @@ def kept_answers(
         yield
         return
 
+    coming = threading.Event()
+
+    def again(number: int) -> None:
+        if coming.is_set():
+            coming.clear()
+            os.kill(os.getpid(), number)
+
     def interrupted(number: int, frame: FrameType | None) -> None:
         if stop.is_set() and number == HANG_UP:
             return  # a shell that ends passes on what its terminal has sent already
         if stop.is_set() or not (answered is None or answered.is_set()):
-            if _importing(frame):
-                again = threading.Timer(_AGAIN, os.kill, (os.getpid(), number))
-                again.daemon = True
-                again.start()
-                return
-            raise KeyboardInterrupt
+            if not _importing(frame):
+                raise KeyboardInterrupt
+            if not coming.is_set():  # one is enough: what comes later would end the process as it cleans up
+                coming.set()
+                timer = threading.Timer(_AGAIN, again, (number,))
+                timer.daemon = True
+                timer.start()
+            return
         stop.set()
         with suppress(OSError):
             os.write(2, as_line(notice))  # print is not safe here: the signal may come in the middle of another one
@@ -65,6 +74,7 @@ def kept_answers(
     try:
         yield
     finally:
+        coming.clear()
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -273,6 +273,7 @@ def test_a_signal_in_the_middle_of_an_import_comes_a_moment_later() -> None:
         handler = signal.getsignal(signal.SIGTERM)
         assert callable(handler)
         handler(signal.SIGTERM, importing)  # type: ignore[arg-type]
+        handler(signal.SIGTERM, importing)  # type: ignore[arg-type]
         with pytest.raises(KeyboardInterrupt):
             answered.wait(30)
     assert not stop.is_set()
