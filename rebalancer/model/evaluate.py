@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,6 +49,8 @@ class CellValues:
     known: dict[int, Value] = field(default_factory=dict)
     #: What a position of the objective adds up, in order: index of the cells that decide it, and its value.
     addends: dict[tuple[int, int], tuple[int, float]] = field(default_factory=dict)
+    #: Broken components and the violation of each, by whose they are: constraints and fix-it goals ask for the same.
+    violations: dict[Hashable, tuple[IntArray, NDArray[np.float64]]] = field(default_factory=dict)
 
     def moved(self, assignment: NDArray[np.int32], touched: NDArray[np.bool_]) -> CellValues:
         """Return the values at another assignment, where all but some cells are the same.

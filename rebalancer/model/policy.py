@@ -221,6 +221,12 @@ def fix_it(
 
 def violations(values: CellValues, component: Component) -> tuple[IntArray, NDArray[np.float64]]:
     """Return the broken components in ascending order, and the violation of each."""
+    if component not in values.violations:
+        values.violations[component] = _violations(values, component)
+    return values.violations[component]
+
+
+def _violations(values: CellValues, component: Component) -> tuple[IntArray, NDArray[np.float64]]:
     value = evaluate_cells(values, component.cells)
     group, item = value.integers.where(lambda v: v > 0)
     if not len(group):
