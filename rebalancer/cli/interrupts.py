@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rebalancer.cli.process import HANG_UP, ending_signals
 
 if TYPE_CHECKING:
     from rebalancer.engines.base import Progress
-
-#: Seconds after which a signal comes again that came in the middle of an import.
-_AGAIN = 0.01
 
 _NOTICE = b"stopping with the best answer so far; interrupt again to give up\n"
 
@@ -47,24 +45,14 @@ def kept_answers(
         yield
         return
 
-    coming = threading.Event()
-
-    def again(number: int) -> None:
-        if coming.is_set():
-            coming.clear()
-            os.kill(os.getpid(), number)
-
     def interrupted(number: int, frame: FrameType | None) -> None:
         if stop.is_set() and number == HANG_UP:
             return  # a shell that ends passes on what its terminal has sent already
         if stop.is_set() or not (answered is None or answered.is_set()):
-            if not _importing(frame):
+            importer = _importer(frame)
+            if importer is None:
                 raise KeyboardInterrupt
-            if not coming.is_set():  # one is enough: what comes later would end the process as it cleans up
-                coming.set()
-                timer = threading.Timer(_AGAIN, again, (number,))
-                timer.daemon = True
-                timer.start()
+            _give_up_after(importer)
             return
         stop.set()
         with suppress(OSError):
@@ -74,22 +62,33 @@ def kept_answers(
     try:
         yield
     finally:
-        coming.clear()
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _importing(frame: FrameType | None) -> bool:
-    """Return whether a module is being imported.
-
-    What is raised then may be lost: with the lock of imports, so that a searcher that imports something waits for ever,
-    or within a library, which is half there from then on.
-    """
+def _importer(frame: FrameType | None) -> FrameType | None:
+    """Return who waits for the modules that are being imported; None where none are."""
+    found = None
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
-            return True
+            found = frame.f_back
         frame = frame.f_back
-    return False
+    return found
+
+
+def _give_up_after(importer: FrameType) -> None:
+    """Raise KeyboardInterrupt where an import ends.
+
+    What is raised within one may be lost: with the lock of imports, so that a searcher that imports something waits for
+    ever, or in a library, which is half there from then on.
+    """
+
+    def give_up(frame: FrameType, event: str, argument: Any) -> None:
+        sys.settrace(None)
+        raise KeyboardInterrupt
+
+    sys.settrace(lambda *_: None)
+    importer.f_trace = give_up
 
 
 def noting(answered: threading.Event, show: Callable[[Progress], None]) -> Callable[[Progress], None]:
