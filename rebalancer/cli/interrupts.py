@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rebalancer.cli.process import HANG_UP, ending_signals
+from rebalancer.signals import raiser
 
 if TYPE_CHECKING:
     from rebalancer.engines.base import Progress
@@ -44,15 +44,13 @@ def kept_answers(
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    give_up = raiser(KeyboardInterrupt)
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         if stop.is_set() and number == HANG_UP:
             return  # a shell that ends passes on what its terminal has sent already
         if stop.is_set() or not (answered is None or answered.is_set()):
-            importer = _importer(frame)
-            if importer is None:
-                raise KeyboardInterrupt
-            _give_up_after(importer)
+            give_up(frame)
             return
         stop.set()
         with suppress(OSError):
@@ -64,31 +62,6 @@ def kept_answers(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _importer(frame: FrameType | None) -> FrameType | None:
-    """Return who waits for the modules that are being imported; None where none are."""
-    found = None
-    while frame is not None:
-        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
-            found = frame.f_back
-        frame = frame.f_back
-    return found
-
-
-def _give_up_after(importer: FrameType) -> None:
-    """Raise KeyboardInterrupt where an import ends.
-
-    What is raised within one may be lost: with the lock of imports, so that a searcher that imports something waits for
-    ever, or in a library, which is half there from then on.
-    """
-
-    def give_up(frame: FrameType, event: str, argument: Any) -> None:
-        sys.settrace(None)
-        raise KeyboardInterrupt
-
-    sys.settrace(lambda *_: None)
-    importer.f_trace = give_up
 
 
 def noting(answered: threading.Event, show: Callable[[Progress], None]) -> Callable[[Progress], None]:

@@ -10,9 +10,12 @@ from contextlib import contextmanager
 from types import FrameType
 
 from rebalancer.jobs.times import spoken
+from rebalancer.signals import raiser
 
 #: What is set aside for planning, verifying and writing: this share of the whole, and at most so many seconds.
 _RESERVE, _MOST_RESERVED = 0.2, 600.0
+#: Seconds after which a run is told again: what is raised while a finalizer runs, say, is lost.
+_AGAIN = 5.0
 
 
 class DeadlinePassed(BaseException):
@@ -75,12 +78,14 @@ class Deadline:
             yield
             return
 
+        give_up = raiser(DeadlinePassed)
+
         def passed(number: int, frame: FrameType | None) -> None:
-            raise DeadlinePassed
+            give_up(frame)
 
         self.check()
         before = signal.signal(signal.SIGALRM, passed)
-        signal.setitimer(signal.ITIMER_REAL, max(self.left, 1e-3))
+        signal.setitimer(signal.ITIMER_REAL, max(self.left, 1e-3), _AGAIN)
         try:
             yield
         finally:

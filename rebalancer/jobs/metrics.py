@@ -77,7 +77,7 @@ def lines(report: Report, last_success: datetime | None) -> Iterator[str]:
             ("outcome", "1 for how the last run ended, 0 for everything else.", outcomes),
             ("moves", "Steps to do in the plan of the last run.", [({}, report.moves)]),
             ("waves", "Waves to do in the plan of the last run.", [({}, report.waves)]),
-            ("blocked_moves", "Moves of the last run that no plan carries out.", [({}, report.blocked)]),
+            ("blocked_moves", "Moves of the last run that its plan does not carry out.", [({}, report.blocked)]),
             ("objective", "Objective by tuple position: before, after the plan, proven bound.", objective),
             ("broken_constraints", "Broken constraints before and after the plan, SOFT ones left out.", broken),
             ("snapshot_age_seconds", "How old the snapshot was when the last run began.", [({}, age)]),

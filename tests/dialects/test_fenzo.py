@@ -101,7 +101,7 @@ def test_mistakes() -> None:
     with pytest.raises(InputError, match="expected 0 or more, got -1"):
         parse(problem, soft=[{"type": "UniqueHostAttrConstraint", "weight": -1}])
     with pytest.raises(InputError, match=r"unknown task 'nex'.*'new'"):
-        parse(problem, tasks=["nex"])
+        parse(problem, tasks=["nex"], hard=[])
 
 
 def test_a_value_for_a_task_that_is_not_there_is_a_warning() -> None:

@@ -272,7 +272,7 @@ def test_names_that_nobody_has_are_a_warning(entry: dict[str, Any], code: str, s
 
 def test_tags_of_other_applications_are_pointed_to() -> None:
     """Plain tags are those of the own application; the document's example names another one as if it were a tag."""
-    statement = Yarn.model_validate({})
+    statement = Yarn.model_validate({"map": []})
     objects, tags = {"h": "n1", "s": None}, {"h": ["hbase-rs"], "s": ["storm"]}
     solver = solver_of(statement, NODES, objects, {"tags": tags, "app": {"h": "app23", "s": "app45"}})
     for constraint, said in (

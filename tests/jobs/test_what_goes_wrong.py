@@ -295,7 +295,7 @@ def test_a_signal_before_the_search_ends_the_run(fleet: Fleet) -> None:
 
 
 def test_a_signal_while_moves_are_ordered_says_that_they_are_planned(fleet: Fleet) -> None:
-    running = nightly(fleet, interrupted_in("plan_moves"))
+    running = nightly(fleet, interrupted_in("draft_moves"))
     _, err = running.communicate(timeout=60)
     assert running.returncode == 0, err
     assert "what was found so far is planned; interrupt again to give up" in err

@@ -202,6 +202,7 @@ def test_auto_proves_in_a_moment_what_can_be(monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError
 
     monkeypatch.setattr(improving, "Neighbourhoods", never)
+    monkeypatch.setattr(auto, "_GLANCE", 20.0)  # a moment of a machine that has other things to do
     model = attracted(200, 10)
     request = Request(time_limit=300, workers=2)
     answer = AutoEngine().solve(model, request)
