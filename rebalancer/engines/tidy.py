@@ -19,7 +19,7 @@ _SECONDS, _OVERTIME = 5.0, 0.25
 #: Seconds that it takes to begin, per object.
 _PER_OBJECT = 1e-6
 #: The most checks; where the clock must not decide, there are so many per second of the limit, between these two.
-_CHECKS, _CHECKS_A_SECOND, _FEWEST, _MOST = 10_000, 100, 100, 2_000
+_CHECKS, _CHECKS_A_SECOND, _FEWEST, _MOST = 10_000, 100, 500, 2_000
 #: So many objects are looked at, and returned, together at most.
 _TOGETHER = 100
 
