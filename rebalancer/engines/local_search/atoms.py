@@ -66,10 +66,13 @@ class Column:
         """Whether only the cells that are not 0 are kept: where there are many more, and nothing asks for all."""
         if self.busy is None or self.read or not self.large or self.size <= DENSE_SHARE * int(self.busy.sum()):
             return False
-        if self.members is not None:
-            return True
+        return self.members is not None or not self.bare
+
+    @property
+    def bare(self) -> bool:
+        """Whether cells that hold nothing may be beyond their bounds."""
         bounds = [(bound, 1) for bound in self.high] + [(bound, -1) for bound in self.low]
-        return all((sign * part >= 0).all() for bound, sign in bounds for part in (bound.table, bound.values))
+        return any((sign * part < 0).any() for bound, sign in bounds for part in (bound.table, bound.values))
 
 
 @dataclass(frozen=True, eq=False)

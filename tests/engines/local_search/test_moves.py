@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from rebalancer import CapacitySpec, Rebalancer
 from rebalancer.engines.local_search import atoms, flatten
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, X_PLACE, X_WIDTH, Flat
@@ -97,6 +98,21 @@ def in_hash_rows() -> Iterator[None]:
 def test_hash_rows_hold_what_tables_hold(model: Model, seed: int) -> None:
     with in_hash_rows():
         walk(model, seed)
+
+
+def test_cells_that_hold_nothing_may_be_beyond_their_bounds() -> None:
+    """Each host is to have less than nothing, which all but one have not."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a"], "h1": [], "h2": [], "h3": []})
+    solver.add_object_dimension("heat", {"a": -2})
+    limit = {"type": "ABSOLUTE", "global_limit": -1}
+    solver.add_constraint(CapacitySpec(scope="host", dimension="heat", limit=limit), policy="HARD")
+    with in_hash_rows():
+        flat = Flattener(solver.model).at(solver.model.problem.initial)
+        assert (flat.counts[N_BROKEN], flat.broken.max()) == (3, 3)
+        move(flat, 0, 4)  # out of all, which breaks `placed` as well
+        assert (flat.counts[N_BROKEN], flat.broken[0]) == (5, 4)
+        walk(solver.model, 1)
 
 
 @pytest.mark.parametrize("key", sorted(BUILT_IN))

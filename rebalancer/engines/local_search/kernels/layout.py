@@ -36,8 +36,9 @@ from rebalancer.engines.local_search.kernels.addresses import Arrays, Float64, I
     C_LANE_END,
     C_RISING,  # 1: more of it never makes a piece smaller, and is never negative
     C_PLAIN,  # 1: what it does is to single cells, and its lanes, or its coefficients, say exactly what
-) = range(25)
-C_WIDTH = 25
+    C_BARE,  # 1: also cells that hold nothing may be beyond their bounds
+) = range(26)
+C_WIDTH = 26
 
 #: A row of ``pieces``.
 (

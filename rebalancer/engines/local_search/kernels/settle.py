@@ -7,11 +7,11 @@ from typing import Any
 from rebalancer.engines.local_search.kernels.cell import beyond, coefficient, increase, record, staged, value, word
 from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.layout import (
+    C_BARE,
     BOTTOM,
     C_GROUPS,
     C_HASH,
     C_HIGH,
-    C_ITEM_OF,
     C_ITEMS,
     C_LANE,
     C_LOW,
@@ -83,7 +83,7 @@ def settle(f: Any) -> None:
         if f.columns[k + C_HIGH] < 0 and f.columns[k + C_LOW] < 0:
             continue
         items, base = f.columns[k + C_ITEMS], f.columns[k + C_VALUES]
-        if base >= 0 or (f.columns[k + C_LOW] >= 0 and f.columns[k + C_ITEM_OF] >= 0):
+        if base >= 0 or f.columns[k + C_BARE]:
             for g in range(f.columns[k + C_GROUPS]):
                 for s in range(items):
                     far = beyond(f, k, record(f, k, g, s), value(f, k, g, s))
@@ -91,7 +91,7 @@ def settle(f: Any) -> None:
                         f.broken[k] += far
                         f.counts[N_BROKEN] += 1
             continue
-        for g in range(f.columns[k + C_GROUPS]):  # cells that hold nothing are within their bounds, or always beyond
+        for g in range(f.columns[k + C_GROUPS]):  # cells that hold nothing are within their bounds
             h = f.columns[k + C_HASH] + g
             start, size = f.hash_rows[h], f.hash_rows[h + 1] - f.hash_rows[h]
             for i in range(size):
