@@ -7,8 +7,8 @@ from typing import Any
 from rebalancer.engines.local_search.kernels.cell import beyond, coefficient, increase, record, staged, value, word
 from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.layout import (
-    C_BARE,
     BOTTOM,
+    C_BARE,
     C_GROUPS,
     C_HASH,
     C_HIGH,
