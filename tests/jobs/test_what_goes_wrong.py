@@ -37,7 +37,7 @@ ENDLESS, DEAF = (text.replace("[1, 0, 0]", "[1, 0, 0, 1]") for text in (test_pro
 
 #: Answers at once, and never gets beyond a given place.
 KILLED = (
-    ENDLESS.replace('assert request.stop.wait(120), "nobody stopped it"', "pass")
+    ENDLESS.replace(test_processes.WAITING, "pass")
     + """
 import os, signal
 from rebalancer.jobs.folders import PlanFolder
@@ -62,7 +62,7 @@ def rows(fleet: Fleet) -> list[dict[str, Any]]:
 
 def interrupted_in(stage: str) -> str:
     """Return a run that finds its answer at once, and gets a signal when it comes to a stage of the night."""
-    answers = ENDLESS.replace('assert request.stop.wait(120), "nobody stopped it"', "pass")
+    answers = ENDLESS.replace(test_processes.WAITING, "pass")
     return f"""{answers}
 import os, signal
 from rebalancer.jobs import night
@@ -374,7 +374,7 @@ def test_a_signal_before_any_solution_is_found(fleet: Fleet, monkeypatch: pytest
 
 
 def test_a_defect_is_a_line_of_the_log_as_well(fleet: Fleet) -> None:
-    defect = ENDLESS.replace('assert request.stop.wait(120), "nobody stopped it"', 'raise RuntimeError("a defect")')
+    defect = ENDLESS.replace(test_processes.WAITING, 'raise RuntimeError("a defect")')
     running = nightly(fleet, defect, "--log", "json", "--json")
     out, err = running.communicate(timeout=60)
     assert running.returncode == Exit.INTERNAL
