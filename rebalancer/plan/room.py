@@ -69,17 +69,18 @@ class Room:
 
     def fits(self, legs: IntArray, slack: IntArray | None = None) -> NDArray[np.bool_]:
         """Return which legs fit, each alone."""
-        which, row = self.entries(legs)
-        short = self.take[row] > (self.slack if slack is None else slack)[self.slot[row]]
-        fitting: NDArray[np.bool_] = np.bincount(which[short], minlength=len(legs)) == 0
-        return fitting
+        return self._suffices(legs, slack, landed=False)
 
     def lands(self, legs: IntArray, slack: IntArray | None = None) -> NDArray[np.bool_]:
         """Return which legs leave nothing overdrawn once they have arrived, each alone."""
+        return self._suffices(legs, slack, landed=True)
+
+    def _suffices(self, legs: IntArray, slack: IntArray | None, landed: bool) -> NDArray[np.bool_]:
         which, row = self.entries(legs)
-        short = self.take[row] - self.give[row] > (self.slack if slack is None else slack)[self.slot[row]]
-        landing: NDArray[np.bool_] = np.bincount(which[short], minlength=len(legs)) == 0
-        return landing
+        need = self.take[row] - self.give[row] if landed else self.take[row]
+        short = need > (self.slack if slack is None else slack)[self.slot[row]]
+        enough: NDArray[np.bool_] = np.bincount(which[short], minlength=len(legs)) == 0
+        return enough
 
     def slack_of(self, keys: IntArray, initial: IntArray) -> IntArray:
         """Return the slack of resources, of those that no leg has touched the initial one that is handed in."""
