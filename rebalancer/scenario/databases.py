@@ -164,7 +164,9 @@ class Databases:
         if fault is not None:
             raise DatabaseError(fault, "url")
         try:
-            engine = create_engine(_for_reading(read), poolclass=NullPool, connect_args=connect_options(read))
+            engine = create_engine(
+                _for_reading(read), poolclass=NullPool, connect_args=connect_options(read, reading=True)
+            )
             event.listen(engine, "invalidate", _cancel)
         except ImportError as error:
             raise DatabaseError(missing_driver(read, error), "url") from None

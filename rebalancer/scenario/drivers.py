@@ -18,9 +18,16 @@ _DIALECTS = {"duckdb": "duckdb-engine"}
 _BACKENDS = ("sqlite", "postgresql", "mysql", "mariadb", "oracle", "mssql", *_DIALECTS)
 
 
-def connect_options(url: URL) -> dict[str, Any]:
-    """Return what the driver is told, beside the URL: to change nothing, and not to wait all night for a server."""
-    if url.get_backend_name() == "duckdb":  # which would make a file that is missing, and lock one that is there
+def connect_options(url: URL, reading: bool = False) -> dict[str, Any]:
+    """Return what the driver is told, beside the URL: not to wait all night for a server, nor to change what is read.
+
+    Parameters
+    ----------
+    url : URL
+    reading : bool
+        Whether nothing is written there: DuckDB would make a file that is missing, and lock one that is there.
+    """
+    if reading and url.get_backend_name() == "duckdb":
         return {"read_only": True}
     known = url.get_backend_name() in ("postgresql", "mysql", "mariadb")
     return {"connect_timeout": _CONNECT_SECONDS} if known and "connect_timeout" not in url.query else {}

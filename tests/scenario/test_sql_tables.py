@@ -398,5 +398,6 @@ def test_duckdb_is_a_file_too_and_only_read(tmp_path: Path) -> None:
     assert located("duckdb:///a.duckdb", str(tmp_path)) == f"duckdb:///{tmp_path}/a.duckdb"
     assert located("duckdb:///:memory:", str(tmp_path)) == "duckdb:///:memory:"
     url = parsed("duckdb:///a.duckdb")
-    assert connect_options(url) == {"read_only": True}
+    assert connect_options(url, reading=True) == {"read_only": True}
+    assert connect_options(url) == {}  # a history is written
     assert unknown_driver(url).suggestion == "pip install duckdb-engine"
