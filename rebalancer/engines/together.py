@@ -69,7 +69,8 @@ def side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budge
     """Run every searcher in a thread of its own: the first with all workers that the others leave, these with one.
 
     Where somebody waits for the answer (``budget.stop``), searchers that are busy with something are left behind, and
-    so are those that do not come back when the time is over.
+    so are those that do not come back when the time is over. Rounds are no time: whoever has used them up is not left
+    behind because a kernel has to be compiled first, or one and the same run would find less on a new machine.
     """
     whole = budget.part(budget.remaining)
     failures: list[BaseException] = []
@@ -102,7 +103,7 @@ def side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budge
     while missing:
         if back.acquire(timeout=_GLANCE):
             missing -= 1
-        elif whole.over:
+        elif whole.over and not (missing == len(threads) and _counted_out(whole)):
             over = over or time.monotonic()
             # who is late has nothing to add: every answer is handed over
             if time.monotonic() - over > (_GRACE if budget.stop.is_set() or not is_warm() else _LATE):
@@ -112,6 +113,11 @@ def side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budge
             leave_behind(thread)
     if failures:
         raise failures[0]
+
+
+def _counted_out(budget: Budget) -> bool:
+    """Whether a budget is over by its rounds, and nobody is waiting."""
+    return budget.ticks_left <= 0 and budget.remaining > 0 and not budget.stop.is_set()
 
 
 __all__ = ["Searcher", "side_by_side", "together"]

@@ -280,6 +280,29 @@ def test_one_worker_does_not_wait_for_a_compiler_either(others: int, monkeypatch
     compiled.set()
 
 
+def test_rounds_wait_for_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Local search on a new machine used up its rounds, met a kernel that was not there, and was left behind."""
+    monkeypatch.setattr(together, "is_warm", lambda: False)
+    monkeypatch.setattr(together, "_GRACE", 0.0)
+    request = Request(time_limit=60, workers=1, iterations=3)
+    incumbent = Incumbent.of(crowded(24, 4), request)
+    looked, ended = threading.Event(), threading.Event()
+    counted_out = together._counted_out
+
+    def looks(budget: Budget) -> bool:
+        looked.set()
+        return counted_out(budget)
+
+    def compiles(model: Model, shared: Incumbent, budget: Budget, request: Request) -> None:
+        budget.tick(4)
+        looked.wait(60)
+        ended.set()
+
+    monkeypatch.setattr(together, "_counted_out", looks)
+    together.together((compiles,), incumbent, incumbent.budget, request)
+    assert ended.is_set()
+
+
 def test_runs_that_have_to_be_the_same_wait_for_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(together, "is_warm", lambda: False)
     request = Request(time_limit=60, workers=2, deterministic=True)
