@@ -217,7 +217,7 @@ class Formulas:
         unit = min(size / SCALED_LIMIT, max(size / LARGEST_SCALED_LIMIT, SCALED_UNIT))
         error, terms = sum((error_of(cells, coef) for cells, coef in lost), unit + offset.slack), []
         for cells, coef in given:
-            factor = coef.unit * int(coef.grid.table[0, 0])
+            factor = coef.unit * int(coef.grid.dense()[0, 0])
             ratio = abs(factor) * cells.unit / unit
             room = max(1, math.floor(RATIO_LIMIT / max(1, cells.largest)))
             up, down = nearest_ratio(ratio, room)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.opened import Floats
 from rebalancer.model import Cells, Family, Function, Gather, Gathering, Grid, Map, Reduce, Tally
+from rebalancer.model.order import targets
 from rebalancer.problem.numbers import IntArray
 
 #: No numbers are written down for more cells than this.
@@ -67,6 +68,7 @@ def bound_by_totals(cells: Reduce, totals: Totals, limits: Limits | None = None)
     if form is None:
         return None
     coef = np.broadcast_to(cells.coef.dense(), (source.groups, source.items)).ravel().astype(np.int64)
+    coef = np.where(targets(cells) >= 0, coef, 0)
     if (coef < 0).any() or (form.slope == 0).any():
         return None
     used = np.flatnonzero(coef)

@@ -66,7 +66,7 @@ def _below(cells: Cells, known: dict[int, int], totals: Totals, limits: Limits) 
 
 def inside_bound(cells: Map, known: dict[int, int]) -> int:
     """Return a lower bound of the linear form inside a single cell, given those of the single cells that it reads."""
-    x = int(cells.const.table[0, 0])
+    x = int(cells.const.dense()[0, 0])
     for term in cells.terms:
         factor = int(term.coef.dense()[0, 0])
         x += factor * known[term.cells.index] if factor >= 0 else factor * term.cells.high

@@ -9,11 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rebalancer import BalanceSpec, CapacitySpec, MinimizeContainersSpec, PlacedSpec, Rebalancer
+from rebalancer import (
+    BalanceSpec,
+    CapacitySpec,
+    CapacityWithGroupPresenceSpec,
+    Filter,
+    Limit,
+    MinimizeContainersSpec,
+    PlacedSpec,
+    Rebalancer,
+)
 from rebalancer.engines.bounds import lower_bounds
 from rebalancer.engines.cpsat.candidates import every_pair, pruned
 from rebalancer.engines.cpsat.totals import averaging_bound
-from rebalancer.model import CellValues, Model, ModelBuilder, Param, Reduce, assemble, evaluate_cells
+from rebalancer.model import CellValues, GoalCells, Model, ModelBuilder, Param, Reduce, assemble, evaluate_cells
 from tests.property.problems import every_assignment, every_feasible, models, worlds
 
 FACTORS = st.sampled_from([1, 2, 3, -1, -2])
@@ -202,3 +211,33 @@ def test_amounts_in_bytes_are_bounded_as_those_in_gigabytes_are(formula: str, un
     bound = model.real(0, lower_bounds(model)[0])
     assert reached > 0
     assert reached * 0.999 <= bound <= reached
+
+
+def test_who_is_in_no_counted_group_adds_nothing_to_a_sum() -> None:
+    """Of one task of three there is one, wherever it is: 1 and not 3."""
+    solver = Rebalancer(object_name="task", container_name="host")
+    solver.set_assignment({"h0": ["t0", "t1"], "h1": ["t2"]})
+    solver.add_scope("fleet", {"all": ["h0", "h1"]})
+    solver.add_partition("job", {"counted": ["t0"], "other": ["t1", "t2"]})
+    charged = CapacityWithGroupPresenceSpec(
+        scope="fleet",
+        partition_name="job",
+        dimension="task_count",
+        group_to_presence_weight=0,
+        scope_item_to_limit=Limit(type="ABSOLUTE", global_limit=0),
+        group_filter=Filter(type="GROUP", items_whitelist=["counted"]),
+    )
+    solver.add_goal(charged)
+    assert lower_bounds(solver.model) == [1]
+
+
+def test_what_was_there_is_a_number_of_its_own_where_there_is_one_item() -> None:
+    """Of what weighs -5 and -7, -12 may leave the only rack that there is."""
+    solver = Rebalancer(object_name="task", container_name="host")
+    solver.set_assignment({"h0": ["t0", "t1"], "h1": []})
+    solver.add_object_dimension("ballast", {"t0": -5, "t1": -7})
+    solver.add_scope("rack", {"r0": ["h0"]})
+    builder = ModelBuilder(solver.problem)
+    gone = builder.amount("rack", "ballast", "OLD")
+    model = assemble(builder, [GoalCells("gone", "any", Fraction(1), 0, gone)], [])
+    assert lower_bounds(model) == [-12]
