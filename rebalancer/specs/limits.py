@@ -181,6 +181,8 @@ def group_limits(limit: Limit, groups: Names, items: Names, kept: IntArray | Non
 
     Parameters
     ----------
+    groups : Names
+        The groups to keep; what is stated of others has no effect.
     kept : int64 array, optional
         The items to keep; all where left out.
     """
@@ -199,7 +201,8 @@ def group_limits(limit: Limit, groups: Names, items: Names, kept: IntArray | Non
     for item_name, values in limit.scope_item_to_group_limits.items():
         at = int(position[items.index[item_name]])
         if at >= 0:
-            pairs |= {groups.index[name] * len(chosen) + at: exact(value) for name, value in values.items()}
+            rows_of = ((groups.index[name], value) for name, value in values.items() if name in groups.index)
+            pairs |= {row * len(chosen) + at: exact(value) for row, value in rows_of}
     keys = sorted(pairs)
     return Limits(
         len(groups),

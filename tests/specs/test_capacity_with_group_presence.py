@@ -84,6 +84,13 @@ PER_GROUP = {"intent": "PER_GROUP_AND_SCOPE_ITEM"}
         ({"aggregation_partition": "shard"}, (2 + 2) + 1 + 1),
         ({"aggregation_partition": "shard", "group_to_presence_weight": {"group_limits": {"w-a": 5}}}, 5 + 2 + 1 + 1),
         ({"group_filter": {"items_blacklist": ["web"], "type": "GROUP"}}, 1),
+        (
+            {
+                "group_filter": {"items_blacklist": ["web"], "type": "GROUP"},
+                "scope_item_to_limit": {"scope_item_to_group_limits": {"h0": {"web": 9, "db": 0.125}}},
+            },
+            1 - 0.5,  # what is said of a group that does not count has no effect
+        ),
     ],
 )
 def test_per_group(fields: dict[str, Any], expected: float) -> None:
