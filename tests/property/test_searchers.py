@@ -12,8 +12,8 @@ from rebalancer.model import Model
 from rebalancer.specs import registry
 from tests.property.problems import models, models_with, optimum
 
-#: Rounds: steps of local search, parts of neighbourhood search.
-ROUNDS = {"local_search": 20_000, "neighbourhood": 4}
+#: Rounds: steps of local search; parts of neighbourhood search, enough for each kind of part to have had its turn.
+ROUNDS = {"local_search": 20_000, "neighbourhood": 16}
 
 
 def solved(name: str, model: Model) -> Answer:
