@@ -24,7 +24,7 @@ def finish(incumbent: Incumbent, engine: str) -> Answer:
         return Answer(Status.UNKNOWN, None, tuple(incumbent.bounds), least_violation(model), engine)
     if not len(model.problem.objects):
         return Answer(Status.OPTIMAL, found.assignment, found.integers, None, engine)
-    assignment = undo_idle_moves(model, found.assignment, incumbent.budget)
+    assignment = undo_idle_moves(model, found.assignment, incumbent.budget, incumbent.target)
     if not np.array_equal(assignment, found.assignment):
         incumbent.offer(assignment)  # what was undone may have been worse than idle
     status = Status.OPTIMAL if incumbent.closed else Status.FEASIBLE

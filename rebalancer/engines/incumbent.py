@@ -51,6 +51,8 @@ class Incumbent:
 
     Attributes
     ----------
+    target : tuple of int
+        What is good enough of the first positions, in their integers.
     position : int
         Tuple position that is being worked on; set by whoever conducts the search.
     walks : int
@@ -67,7 +69,7 @@ class Incumbent:
         self.news = news
         self.position = self.walks = 0
         self.bounds: list[int | None] = [None] * model.positions
-        self._target = request.good_enough(model)
+        self.target = request.good_enough(model)
         self._lock = threading.Lock()
         self._found: Found | None = None
         self._making = threading.Lock()
@@ -159,7 +161,7 @@ class Incumbent:
             if not better:
                 return True
             self.budget.improved()
-            if self._target and all(value <= good for value, good in zip(integers, self._target, strict=False)):
+            if self.target and all(value <= good for value, good in zip(integers, self.target, strict=False)):
                 self.budget.reach()
         self.news.tell_answer(integers)
         return True
@@ -197,7 +199,7 @@ class Incumbent:
 
     def at_target(self, position: int, value: int) -> bool:
         """Whether a value of a position is as good as its target, if it has one."""
-        return position < len(self._target) and value <= self._target[position]
+        return position < len(self.target) and value <= self.target[position]
 
     def all_enough(self) -> bool:
         """Whether every position is as good as can be, or as was asked for."""

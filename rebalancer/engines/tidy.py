@@ -24,11 +24,14 @@ _CHECKS, _CHECKS_A_SECOND, _FEWEST, _MOST = 10_000, 100, 500, 2_000
 _TOGETHER = 100
 
 
-def undo_idle_moves(model: Model, assignment: NDArray[np.int32], budget: Budget) -> NDArray[np.int32]:
+def undo_idle_moves(
+    model: Model, assignment: NDArray[np.int32], budget: Budget, target: tuple[int, ...] = ()
+) -> NDArray[np.int32]:
     """Return moved objects to where they started wherever that keeps the answer feasible and costs nothing.
 
-    A hundred of them together first, then quarters of what is left, so that few checks suffice where most moves
-    bring nothing, and little more than one for each where most matter.
+    What a position gains beyond its ``target`` pays for nothing that another one loses. A hundred of them together
+    first, then quarters of what is left, so that few checks suffice where most moves bring nothing, and little more
+    than one for each where most matter.
     Where even looking at the model takes longer than there is time for, nothing is undone.
     """
     initial = model.problem.initial
@@ -50,14 +53,19 @@ def undo_idle_moves(model: Model, assignment: NDArray[np.int32], budget: Budget)
             pending += _quarters(some)
             continue
         here = choice.local(state.assignment)
-        tidied = _returned(part, here, choice.local(initial), state.integers, turns)
+        tidied = _returned(part, here, choice.local(initial), state.integers, target, turns)
         if (tidied != here).any():
             state.move(part, tidied)
     return state.assignment
 
 
 def _returned(
-    part: Slice, here: NDArray[np.int32], home: NDArray[np.int32], integers: tuple[int, ...], turns: Iterator[None]
+    part: Slice,
+    here: NDArray[np.int32],
+    home: NDArray[np.int32],
+    integers: tuple[int, ...],
+    target: tuple[int, ...],
+    turns: Iterator[None],
 ) -> NDArray[np.int32]:
     """Return where the objects of a slice are once those are home that cost nothing there.
 
@@ -71,11 +79,16 @@ def _returned(
         local = here.copy()
         local[some] = home[some]
         score = local_score(part, local)
-        if score is not None and score <= integers:
+        if score is not None and _worth(score, target) <= _worth(integers, target):
             here, integers = local, score
         else:
             pending += _quarters(some)
     return here
+
+
+def _worth(integers: tuple[int, ...], target: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return by what answers compare: how far each position is from what is good enough, then by their values."""
+    return tuple(map(max, integers, target)), integers
 
 
 def _turns(budget: Budget, seconds: float, began: float) -> Iterator[None]:

@@ -1,5 +1,7 @@
 """Moves that bring nothing are undone, and nothing else is."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,10 @@ from hypothesis import strategies as st
 
 from rebalancer import AssignmentAffinitiesSpec, AvoidAssignmentsSpec, Rebalancer
 from rebalancer.engines import tidy
+from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
+from rebalancer.engines.finish import finish
+from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.tidy import undo_idle_moves
 from rebalancer.model import Model
 from tests.engines.worlds import attracted
@@ -43,6 +48,26 @@ def test_what_one_return_gains_another_does_not_spend() -> None:
     solver.add_goal(AssignmentAffinitiesSpec(scope="host", affinities=affinities))
     kept = undo_idle_moves(solver.model, np.array([1, 1, 1], np.int32), Budget(10.0))
     assert kept.tolist() == [1, 1, 0]
+
+
+def test_an_answer_keeps_the_targets_that_it_has_reached() -> None:
+    """Returning t0 would be better at the first position, which is good enough, and lose what the second has."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0", "t1"], "h1": []})
+    for position, liked in enumerate([[("t0", "h0", 1), ("t1", "h1", 2)], [("t0", "h1", 5)]]):
+        affinities = [{"object_name": task, "scope_item_name": host, "affinity": much} for task, host, much in liked]
+        solver.add_goal(AssignmentAffinitiesSpec(scope="host", affinities=affinities), tuple_pos=position)
+
+    def finished(*target: int) -> tuple[float, ...]:
+        incumbent = Incumbent.of(solver.model, Request(target=tuple(map(Fraction, target))))
+        assert incumbent.offer(np.array([1, 1], np.int32))
+        answer = finish(incumbent, "any").assignment
+        assert answer is not None
+        return tuple(solver.model.evaluate(answer).objective.tolist())
+
+    assert finished(-2, -5) == (-2, -5)
+    assert finished(-3, -5) == (-3, 0), "the first position has not reached its own"
+    assert finished(-2) == finished() == (-3, 0)
 
 
 @pytest.mark.parametrize("together", [1, 100])
