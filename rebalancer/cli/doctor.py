@@ -101,7 +101,7 @@ def _folder_faults() -> list[Fault]:
     from rebalancer.engines.local_search import kept
 
     reason, folder = kept.obstacle(), str(kept.cache_folder())
-    if reason is None:
+    if reason is None or _kernels()["warm"]:  # what is there can be read
         return []
     message = (
         f"compiled kernels cannot be kept in '{folder}': {reason.strerror or reason}; make it writable, or set "

@@ -68,6 +68,17 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
     assert err == "", "nothing was compiled"
 
 
+def test_a_folder_that_has_everything_need_not_be_writable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "obstacle", lambda: OSError(30, "Read-only file system"))
+    monkeypatch.setattr(kept, "kept", lambda: frozenset(warm.ENTRIES))
+    assert run("doctor").exit_code == 0
+    monkeypatch.setattr(kept, "kept", lambda: frozenset(warm.ENTRIES[1:]))
+    result = run("doctor")
+    assert result.exit_code == 2
+    assert "cannot be kept in" in result.stderr
+    assert "Read-only file system" in result.stderr
+
+
 def test_damaged_kernels_are_not_called_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "damaged", lambda: [Path("a.nbc")])
     result = run("doctor")

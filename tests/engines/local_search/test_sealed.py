@@ -1,15 +1,18 @@
-"""Compiled kernels that were damaged on disk are never loaded: they are deleted, and compiled anew."""
+"""Compiled kernels on disk: what is damaged is deleted and compiled anew, and what only can be read is loaded."""
 
 from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numba
 import pytest
 
 from rebalancer.engines.local_search import kept, sealed
+from rebalancer.engines.local_search.kernels import jit
 from rebalancer.engines.local_search.sealed import SealedFile
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -70,3 +73,49 @@ def test_a_disk_that_is_full_costs_no_search(
     file_of(folder).save("other types", 1)
     (record,) = caplog.records
     assert record.getMessage().endswith("No space left on device")
+
+
+def anneal(number: int) -> int:
+    """Return what is never called: its name is what tells whether kernels are there."""
+    return number + 1
+
+
+@pytest.fixture
+def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that was writable when a kernel was compiled into it, and is not any more."""
+    for module in (kept, sealed, jit):
+        monkeypatch.setattr(module, "cache_folder", lambda: tmp_path)
+    kept.obstacle.cache_clear()
+    sealed._warn.cache_clear()
+    assert jit._kept(numba.njit, anneal)(1) == 2
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", fail)
+    monkeypatch.setattr(SealedFile, "_open_for_write", fail)
+    kept.obstacle.cache_clear()
+    yield tmp_path
+    kept.obstacle.cache_clear()
+
+
+@pytest.mark.usefixtures("image")
+def test_what_can_only_be_read_is_loaded(caplog: pytest.LogCaptureFixture) -> None:
+    assert kept.is_warm()
+    kernel = jit._kept(numba.njit, anneal)
+    assert kernel(1) == 2
+    assert sum(kernel.stats.cache_hits.values()) == 1
+    assert caplog.messages == []
+
+
+def test_what_is_not_there_is_compiled_and_said_once(image: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for path in image.glob("*/*"):
+        path.unlink()
+    assert not kept.is_warm()
+    for _ in range(2):
+        kernel = jit._kept(numba.njit, anneal)
+        assert kernel(1) == 2
+        assert sum(kernel.stats.cache_hits.values()) == 0
+    assert caplog.messages == [
+        f"kernels are compiled anew by every process: cannot write to '{image}': Read-only file system"
+    ]

@@ -5,9 +5,8 @@ A kernel has a copy of whatever it calls, compiled with it. What is large and ca
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from threading import Lock
 from typing import Any, TypeVar, cast
 
@@ -16,8 +15,8 @@ from llvmlite import binding
 from numba import types
 from numba.core import caching
 
-from rebalancer.engines.local_search.kept import cache_folder, obstacle
-from rebalancer.engines.local_search.sealed import SealedFile
+from rebalancer.engines.local_search.kept import cache_folder
+from rebalancer.engines.local_search.sealed import Folder, SealedFile
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -110,22 +109,15 @@ def _widened(given: Any) -> Any:
 
 def _kept(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:
     """Compile a function as a decorator does, to be kept in our folder."""
-    before = numba.config.CACHE_DIR, caching.IndexDataCacheFile
-    # both are looked at once, when the function is wrapped
-    numba.config.CACHE_DIR, caching.IndexDataCacheFile = str(cache_folder()), SealedFile
+    before = numba.config.CACHE_DIR, caching.CacheImpl._locator_classes, caching.IndexDataCacheFile
+    # all are looked at once, when the function is wrapped
+    _keep_in(str(cache_folder()), [Folder], SealedFile)
     try:
-        return decorator(**_HOW, cache=_keeps())(function)
+        return decorator(**_HOW, cache=True)(function)
     finally:
-        numba.config.CACHE_DIR, caching.IndexDataCacheFile = before
+        _keep_in(*before)
 
 
-@cache
-def _keeps() -> bool:
-    reason = obstacle()
-    if reason is not None:
-        logging.getLogger(__name__).warning(
-            "kernels are compiled anew by every process: cannot write to '%s': %s",
-            cache_folder(),
-            reason.strerror or reason,
-        )
-    return reason is None
+def _keep_in(folder: str, locators: list[Any], file: Any) -> None:
+    """Say where the compiler keeps what it compiles, and how."""
+    numba.config.CACHE_DIR, caching.CacheImpl._locator_classes, caching.IndexDataCacheFile = folder, locators, file
