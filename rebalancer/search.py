@@ -156,6 +156,8 @@ def _events(solution: Solution) -> list[Progress]:
 
 def _run(engine: Engine, model: Model, request: Request) -> Answer:
     """Run the engine in a thread of its own, so that Ctrl-C reaches the caller while native code computes."""
+    from rebalancer.engines.left_behind import leave_behind
+
     answers: list[Answer] = []
     failures: list[BaseException] = []
     waiting = threading.Event()
@@ -170,17 +172,20 @@ def _run(engine: Engine, model: Model, request: Request) -> Answer:
         finally:
             done.set()
 
-    threading.Thread(target=work, name="rebalancer-engine", daemon=True).start()
+    thread = threading.Thread(target=work, name="rebalancer-engine", daemon=True)
+    thread.start()
     while not done.is_set():
         try:
             waiting.set()
             while not done.wait(_LOOK_UP):
                 pass
-        except KeyboardInterrupt:
-            if request.stop.is_set():
+        except BaseException as interrupt:
+            again = request.stop.is_set()
+            request.stop.set()
+            if again or not isinstance(interrupt, KeyboardInterrupt):  # nobody is left who takes the answer
+                leave_behind(thread)
                 raise
             log.info("interrupted: keeping the best answer so far")
-            request.stop.set()
     if failures:
         raise failures[0]
     return answers[0]

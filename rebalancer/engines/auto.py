@@ -73,6 +73,8 @@ class AutoEngine:
                 return self._without(failure, incumbent, request)
 
     def _search(self, incumbent: Incumbent, request: Request) -> Answer:
+        if incumbent.found is not None and incumbent.budget.over:  # searchers take a second to load, and more to begin
+            return finish(incumbent, self.name)
         model, cpsat = incumbent.model, CpsatEngine()
         pairs = len(model.problem.objects) * (len(model.problem.containers) + 1)
         if pairs > _HARD and _for_local_search(incumbent, request, pairs):

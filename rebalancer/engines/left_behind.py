@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import atexit
 import threading
+import time
 import weakref
 
-#: Seconds that each has to notice that it is not needed any more.
+#: Seconds that they have to notice that they are not needed any more.
 _PATIENCE = 5.0
 
 _left: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
@@ -18,9 +19,10 @@ def leave_behind(thread: threading.Thread) -> None:
 
 
 def wait() -> None:
-    """Wait for those that have been left behind."""
+    """Wait for those that have been left behind, together no longer than for one."""
+    until = time.monotonic() + _PATIENCE
     for thread in tuple(_left):
-        thread.join(_PATIENCE)
+        thread.join(max(0.0, until - time.monotonic()))
 
 
 atexit.register(wait)

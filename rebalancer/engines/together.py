@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
@@ -37,9 +38,8 @@ def together(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, r
     turns otherwise, and where every run has to be the same.
     """
     if request.deterministic or (is_warm() and (request.workers < 2 or len(team) < 2)):
-        _in_turns(team, incumbent, budget, request)
-    else:
-        side_by_side(team, incumbent, budget, request)
+        team = (partial(_in_turns, team),)
+    side_by_side(team, incumbent, budget, request)
 
 
 def _search(searcher: Searcher, incumbent: Incumbent, budget: Budget, request: Request) -> bool:
@@ -52,7 +52,9 @@ def _search(searcher: Searcher, incumbent: Incumbent, budget: Budget, request: R
     return True
 
 
-def _in_turns(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budget, request: Request) -> None:
+def _in_turns(
+    team: tuple[Searcher, ...], _model: Model, incumbent: Incumbent, budget: Budget, request: Request
+) -> None:
     """Give one searcher after the other a turn, round after round, each longer than the last."""
     turn, able = _TURN, list(team)
     while able and not (budget.over or incumbent.all_enough()):
@@ -69,8 +71,9 @@ def side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budge
     """Run every searcher in a thread of its own: the first with all workers that the others leave, these with one.
 
     Where somebody waits for the answer (``budget.stop``), searchers that are busy with something are left behind, and
-    so are those that do not come back when the time is over. Rounds are no time: whoever has used them up is not left
-    behind because a kernel has to be compiled first, or one and the same run would find less on a new machine.
+    so are those that do not come back when the time is over. Rounds and counted work are no time: whoever has used them
+    up is not left behind because a kernel has to be compiled first, or one and the same run would find less on a new
+    machine.
     """
     whole = budget.part(budget.remaining)
     failures: list[BaseException] = []
@@ -116,8 +119,8 @@ def side_by_side(team: tuple[Searcher, ...], incumbent: Incumbent, budget: Budge
 
 
 def _counted_out(budget: Budget) -> bool:
-    """Whether a budget is over by its rounds, and nobody is waiting."""
-    return budget.ticks_left <= 0 and budget.remaining > 0 and not budget.stop.is_set()
+    """Whether a budget is over by its rounds, or counts nothing but work, and nobody is waiting."""
+    return (budget.deterministic or (budget.ticks_left <= 0 < budget.remaining)) and not budget.stop.is_set()
 
 
 __all__ = ["Searcher", "side_by_side", "together"]

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from rebalancer.engines.base import EngineError, Request, Status
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.run import InvalidModel
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.engine import LocalSearchEngine
 from rebalancer.engines.local_search.forms import TooLargeForMoves
 from rebalancer.model import Model
 from tests.engines.worlds import crowded, rounded, stuck
@@ -303,18 +305,54 @@ def test_rounds_wait_for_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ended.is_set()
 
 
-def test_runs_that_have_to_be_the_same_wait_for_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("stopped", [True, False])
+def test_runs_that_have_to_be_the_same_wait_for_a_compiler_unless_stopped(
+    stopped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(together, "is_warm", lambda: False)
+    monkeypatch.setattr(together, "_GRACE", 0.0)
     request = Request(time_limit=60, workers=2, deterministic=True)
     incumbent = Incumbent.of(crowded(24, 4), request)
+    compiled, looked = threading.Event(), threading.Event()
     threads: list[threading.Thread] = []
+    ended: list[threading.Thread] = []
+    counted_out = together._counted_out
 
-    def notes(model: Model, shared: Incumbent, budget: Budget, request: Request) -> None:
+    def looks(budget: Budget) -> bool:
+        looked.set()
+        return counted_out(budget)
+
+    def compiles(model: Model, shared: Incumbent, budget: Budget, request: Request) -> None:
         threads.append(threading.current_thread())
+        incumbent.budget.spend(100.0)
+        if stopped:
+            request.stop.set()
+            compiled.wait(60)
+        looked.wait(60)
         incumbent.budget.reach()
+        ended.append(threading.current_thread())
 
-    together.together((notes, notes), incumbent, incumbent.budget, request)
-    assert threads == [threading.current_thread()]
+    monkeypatch.setattr(together, "_counted_out", looks)
+    together.together((compiles, compiles), incumbent, incumbent.budget, request)
+    assert len(threads) == 1, "in turns"
+    assert ended == ([] if stopped else threads)
+    compiled.set()
+
+
+@pytest.mark.parametrize("engine", [auto.AutoEngine(), LocalSearchEngine()], ids=lambda engine: engine.name)
+def test_nothing_begins_where_the_time_was_over_before(
+    engine: auto.AutoEngine | LocalSearchEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fleet takes seconds to be read; its searchers were loaded, and waited for, after that all the same."""
+    begun: list[str] = []
+    monkeypatch.setattr(auto, "searchers", lambda *_: begun.append("auto"))
+    monkeypatch.setattr("rebalancer.engines.local_search.engine.together", lambda *_: begun.append("local search"))
+    model = crowded(60, 12)
+    answer = engine.solve(model, Request(time_limit=1.0, began=time.monotonic() - 2.0))
+    assert answer.status is Status.FEASIBLE
+    assert answer.assignment is not None
+    assert answer.assignment.tolist() == model.problem.initial.tolist()
+    assert begun == []
 
 
 #: As it is; in other tests an engine that fails fails the test (`tests/conftest.py`).

@@ -211,3 +211,25 @@ def test_the_end_of_the_process_waits_for_who_was_left_behind() -> None:
     threading.Timer(0.05, stop.set).start()
     wait()
     assert ended.is_set()
+
+
+def test_the_end_of_the_process_waits_for_all_no_longer_than_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script with two searchers in the compiler waited for 10 s, and for 5 more with each solve."""
+    now = 0.0
+    waited: list[float] = []
+
+    class Endless(threading.Thread):
+        def join(self, timeout: float | None = None) -> None:
+            nonlocal now
+            assert timeout is not None
+            waited.append(timeout)
+            now += timeout
+
+    threads = [Endless(), Endless(), Endless()]
+    for thread in threads:
+        leave_behind(thread)
+    monkeypatch.setattr("rebalancer.engines.left_behind.time.monotonic", lambda: now)
+    wait()
+    assert len(waited) >= len(threads)
+    assert sum(waited) == waited[0] == 5.0
+    del threads, thread  # or the end of the process waits for them

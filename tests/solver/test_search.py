@@ -132,6 +132,43 @@ def test_an_interrupt_stops_the_engine_and_keeps_its_answer(monkeypatch: pytest.
     assert solution.constraints["final_violation"].tolist() == [0.0]
 
 
+@pytest.mark.parametrize("interrupts", [1, 2])
+def test_an_engine_that_nobody_waits_for_any_more_is_told_to_stop(
+    interrupts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a handler of the caller's raises, a deadline of their own, say, or a second interrupt."""
+    import signal
+
+    class Late(BaseException):
+        pass
+
+    error = Late if interrupts == 1 else KeyboardInterrupt
+    stopped = threading.Event()
+    left: list[threading.Thread] = []
+
+    def answer(model: Model, request: Request) -> Answer:
+        signal.raise_signal(signal.SIGINT)
+        assert request.stop.wait(30), "the engine was not told to stop"
+        if interrupts == 2:
+            signal.raise_signal(signal.SIGINT)
+        stopped.set()
+        return answer_of(Status.FEASIBLE, [0, 0, 1, 1])
+
+    def interrupt(*_: object) -> None:
+        raise error
+
+    engines.use(monkeypatch, answer)
+    monkeypatch.setattr("rebalancer.engines.left_behind.leave_behind", left.append)
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        with pytest.raises(error):
+            solver().solve()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert stopped.wait(30)
+    assert [thread.name for thread in left] == ["rebalancer-engine"]
+
+
 def test_an_exception_of_the_callers_function_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(model: Model, request: Request) -> Answer:
         assert request.on_progress is not None

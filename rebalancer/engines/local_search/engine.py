@@ -38,7 +38,9 @@ class LocalSearchEngine:
 
     def _search(self, incumbent: Incumbent, request: Request) -> None:
         model = incumbent.model
-        if len(model.problem.objects) and len(model.problem.containers) and not incumbent.all_enough():
+        if incumbent.budget.over or incumbent.all_enough():
+            return
+        if len(model.problem.objects) and len(model.problem.containers):
             try:
                 incumbent.once(Flattener)
             except TooLargeForMoves as error:
