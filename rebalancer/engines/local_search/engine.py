@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+
 from rebalancer.engines.base import Answer, Request
 from rebalancer.engines.bounds import bounding
+from rebalancer.engines.budget import Budget
 from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.forms import TooLargeForMoves
-from rebalancer.engines.local_search.kept import OFF_VARIABLE, is_off
+from rebalancer.engines.local_search.kept import OFF_VARIABLE, is_off, is_warm, obstacle
 from rebalancer.engines.local_search.search import improve
 from rebalancer.engines.together import together
 from rebalancer.model import Model
 from rebalancer.problem.errors import Fault, InputError
+
+_log = logging.getLogger(__name__)
 
 
 class LocalSearchEngine:
@@ -48,3 +53,12 @@ class LocalSearchEngine:
                 raise InputError([Fault("too-large", message, ("engine",), self.name, "neighbourhood")]) from error
             team = (improve,) * (1 if request.deterministic else request.workers)
             together(team, incumbent, incumbent.budget, request)
+            _tell_if_cold(incumbent.budget)
+
+
+def _tell_if_cold(budget: Budget) -> None:
+    """Say why so little was found where the time, or the patience, was over while kernels were being compiled."""
+    if min(budget.remaining, budget.patience_left) <= 0 and not is_warm() and obstacle() is None:
+        _log.warning(
+            "the time was over before all of local search was compiled: `rebalance doctor --warm` does it once"
+        )

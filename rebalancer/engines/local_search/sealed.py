@@ -66,12 +66,13 @@ class SealedFile(IndexDataCacheFile):  # type: ignore[misc]
 
 def _is_usable(path: Path) -> bool:
     """Whether a file is there, whole; deletes one that is not."""
+    if not path.exists():  # asked first: another process may write it at any moment
+        return False
     if is_whole(path):
         return True
-    if path.exists():
-        _warn(f"compiled kernels in '{cache_folder()}' are damaged: they are compiled anew")
-        with suppress(OSError):
-            path.unlink()
+    _warn(f"compiled kernels in '{cache_folder()}' are damaged: they are compiled anew")
+    with suppress(OSError):
+        path.unlink()
     return False
 
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, Rebalancer, ToFreeSpec
 from rebalancer.engines.base import Progress, Request, Status
+from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
-from rebalancer.engines.local_search import forms
+from rebalancer.engines.local_search import engine, forms
 from rebalancer.engines.local_search.engine import LocalSearchEngine
 from rebalancer.engines.local_search.kernels.trail import T_BEST, T_KEPT, T_LENGTH
 from rebalancer.engines.local_search.kernels.walk import anneal
@@ -33,6 +34,36 @@ ROOT = Path(__file__).parents[3]
 def counted(seconds: float, seed: int = 0) -> Request:
     """Return a request for so much counted work."""
     return Request(time_limit=seconds, deterministic=True, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("over", "warm", "said"),
+    [("limit", False, 1), ("patience", False, 1), ("rounds", False, 0), ("limit", True, 0)],
+)
+def test_a_time_that_was_too_short_for_the_compiler_is_told(
+    over: str, warm: bool, said: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first run of all found nothing in ten seconds, and did not say why."""
+
+    def searched(team: object, incumbent: Incumbent, budget: Budget, request: Request) -> None:
+        if over == "limit":
+            budget.limit = 0.0
+        elif over == "patience":
+            budget.patience = -1.0
+        else:
+            budget.tick(1)
+
+    monkeypatch.setattr(engine, "together", searched)
+    monkeypatch.setattr(engine, "is_warm", lambda: warm)
+    monkeypatch.setattr(engine, "obstacle", lambda: None)
+    LocalSearchEngine().solve(crowded(24, 4), Request(time_limit=60, iterations=1))
+    assert (
+        caplog.messages.count(
+            "the time was over before all of local search was compiled: `rebalance doctor --warm` does it once"
+        )
+        == len(caplog.messages)
+        == said
+    )
 
 
 @pytest.mark.parametrize("key", sorted(BUILT_IN))

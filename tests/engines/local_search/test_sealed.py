@@ -63,6 +63,30 @@ def test_what_is_damaged_is_compiled_anew(
     assert "are damaged: they are compiled anew" in record.getMessage()
 
 
+def test_what_another_process_writes_in_this_moment_is_not_called_damaged(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (path,) = folder.glob("*/*.nbi")
+    content, exists = path.read_bytes(), Path.exists
+    path.unlink()
+
+    def written_between(asked: Path, **how: bool) -> bool:
+        there = exists(asked, **how)
+        path.write_bytes(content)
+        return there
+
+    def missed(asked: Path) -> bool:
+        whole = kept.is_whole(asked)
+        path.write_bytes(content)
+        return whole
+
+    monkeypatch.setattr(Path, "exists", written_between)
+    monkeypatch.setattr(sealed, "is_whole", missed)
+    assert file_of(folder).load("types") in (None, list(range(1000)))
+    assert caplog.messages == []
+    assert file_of(folder).load("types") == list(range(1000))
+
+
 def test_a_disk_that_is_full_costs_no_search(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
