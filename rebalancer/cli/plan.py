@@ -131,6 +131,8 @@ def _show(plan: Plan, output: str, written: list[str]) -> None:
         click.echo(f"blocked: {one.object} from {one.source} to {one.destination}: {'; '.join(one.reasons)}")
     if len(plan.blocked) > 20:
         click.echo(f"… and {len(plan.blocked) - 20} more are blocked")
+    if plan.blocked:
+        click.echo(plan.about_blocked)
     if plan.beyond_caps:
         waves = len({wave for wave, _ in plan.beyond_caps})
         click.echo(f"way back: {waves} of {plan.rollback.waves} waves exceed a cap; see {output}/plan.md")

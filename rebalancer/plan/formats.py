@@ -51,6 +51,7 @@ def to_json(plan: Plan, inputs: Mapping[str, str] | None = None, created: dateti
             "objects": len(set(plan.steps.who.tolist())),
             "staged": len(plan.staged),
             "blocked": len(plan.blocked),
+            "blocked_at_least": plan.least_blocked,
         },
         "caps": plan.options.model_dump(mode="json", exclude_defaults=True, include=set(CAPS)),
         "steps": list(plan.rows()),

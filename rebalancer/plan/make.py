@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from rebalancer.plan.order import Priority, priority
 from rebalancer.plan.plan import Plan
 from rebalancer.plan.route import Route
 from rebalancer.plan.staging import travel
+from rebalancer.plan.states import search
 from rebalancer.plan.steps import Blocked, Steps
 from rebalancer.plan.undo import undoing, way_back
 from rebalancer.plan.verify import replay
@@ -111,7 +112,8 @@ def draft(model: Model, start: NDArray[np.int32], end: NDArray[np.int32], option
     found = _drafted(Route.of(model, start, end, options))
     if len(found.journey.waiting) and _breaks_at_end(model, start, end, found.steps):
         # what has to hold at the end would not, as not everything gets there: it holds all along instead
-        return _drafted(Route.of(model, start, end, options, strict=True))
+        strict = _drafted(Route.of(model, start, end, options, strict=True))
+        return replace(strict, least_blocked=found.least_blocked)  # what is proven with less to hold
     return found
 
 
@@ -130,6 +132,8 @@ class Draft:
     lower_bound : int
     exact : bool
     staged : tuple of (int, int)
+    least_blocked : int
+        Every plan leaves so many moves blocked.
     """
 
     route: Route
@@ -140,6 +144,7 @@ class Draft:
     lower_bound: int
     exact: bool
     staged: tuple[tuple[int, int], ...]
+    least_blocked: int
 
     def plan(self, created: datetime | None = None) -> Plan:
         """Return the plan, verified, with its way back.
@@ -176,6 +181,7 @@ class Draft:
             options,
             created or datetime.now(UTC),
             tuple(backward.beyond),
+            self.least_blocked,
             model,
             start,
         )
@@ -186,8 +192,9 @@ def _drafted(route: Route) -> Draft:
     worth = priority(route.model, route.always, legs, route.start)
     legs = legs.take(worth.order)
     journey, flown = _travelled(route, legs, route.options.staging)
-    steps, bound, exact = _fewest(route, flown, journey, route.options)
-    return Draft(route, legs, worth, journey, steps, bound, exact, _staged_steps(steps))
+    journey, blocked = search(route, journey, flown) if len(journey.waiting) else (journey, 0)
+    steps, bound, exact = _fewest(route, flown, journey, blocked)
+    return Draft(route, legs, worth, journey, steps, bound, exact, _staged_steps(steps), blocked)
 
 
 def _breaks_at_end(model: Model, start: NDArray[np.int32], end: NDArray[np.int32], steps: Steps) -> bool:
@@ -236,8 +243,14 @@ def _as_good(route: Route, steps: Steps, known: Steps) -> bool:
     return _safe(route, steps) and len(undoing(route, steps).beyond) <= len(undoing(route, known).beyond)
 
 
-def _fewest(route: Route, legs: Legs, journey: Journey, options: PlanOptions) -> tuple[Steps, int, bool]:
-    """Return the steps with as few waves as is known, a lower bound, and whether it is reached."""
+def _fewest(route: Route, legs: Legs, journey: Journey, blocked: int) -> tuple[Steps, int, bool]:
+    """Return the steps with as few waves as is known, a lower bound, and whether it is reached.
+
+    Parameters
+    ----------
+    blocked : int
+        Every order leaves so many legs waiting.
+    """
     steps = _flown(route, journey)
     number = np.arange(len(legs))  # these legs were the first that the journey had
     direct = not len(journey.waiting) and not journey.staged
@@ -249,10 +262,10 @@ def _fewest(route: Route, legs: Legs, journey: Journey, options: PlanOptions) ->
         bound = max(bound, 2)  # some object has to move twice
     if direct and steps.waves == bound:
         return steps, bound, True
-    if not len(legs) or len(legs) > MOST_LEGS:
+    if not len(legs) or len(legs) > MOST_LEGS or blocked:
         return steps, bound, False
     known = steps.waves if direct else None
-    found = fewest_waves(journey.always, journey.between, number, known, options.exact_time)
+    found = fewest_waves(journey.always, journey.between, number, known, route.options.exact_time)
     if found.wave is not None:
         better = route.steps(legs, found.wave)
         if _as_good(route, better, steps) or (not direct and _safe(route, better)):

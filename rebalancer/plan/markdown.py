@@ -128,10 +128,7 @@ def _blocked(plan: Plan) -> list[str]:
         (one.object, one.source or "—", one.destination or "—", "; ".join(one.reasons))
         for one in plan.blocked[:_LISTED]
     ]
-    room = (
-        ", also not with others making room" if plan.options.staging else "; none may wait elsewhere (`staging: false`)"
-    )
-    head = f"No order carries out these moves{room}:"
+    head = f"{plan.about_blocked[0].upper()}{plan.about_blocked[1:]}."
     more = _more(len(plan.blocked), _LISTED, "`blocked` in `plan.json`")
     return ["## Blocked", "", head, "", *_table(("object", "from", "to", "what stands against it"), rows), *more]
 

@@ -51,6 +51,8 @@ class Plan:
         With its time zone.
     beyond_caps : tuple of (int, str)
         Waves of the way back, counted from 1, that exceed a cap, and which: no less was found to go back together.
+    least_blocked : int
+        Every plan of these moves leaves so many blocked, or more; 0: that is not proven.
     """
 
     status: str
@@ -66,6 +68,7 @@ class Plan:
     options: PlanOptions
     created: datetime
     beyond_caps: tuple[tuple[int, str], ...]
+    least_blocked: int
     model: Model = field(repr=False)
     start: NDArray[np.int32] = field(repr=False)
 
@@ -80,6 +83,16 @@ class Plan:
     def waves(self) -> int:
         """How many waves there are."""
         return self.steps.waves
+
+    @property
+    def about_blocked(self) -> str:
+        """What is known of the moves that are blocked, in words."""
+        room = "also not with others making room" if self.options.staging else "where none may wait elsewhere"
+        least = self.least_blocked
+        if 0 < least == len(self.blocked):
+            return f"proven: no order carries out more of the moves, {room}"
+        proven = f"proven: at least {least} stay blocked" if least else "that there is none is not proven"
+        return f"no order was found that carries out more of the moves, {room}; {proven}"
 
     @property
     def broken(self) -> tuple[str, ...]:

@@ -129,10 +129,10 @@ class Room:
         drawing: NDArray[np.bool_] = np.bincount(which[self.take[row] > self.give[row]], minlength=len(legs)) > 0
         return drawing
 
-    def slack_beside(self, legs: IntArray, landed: bool = False) -> IntArray:
-        """Return the slack while legs are in flight, or once they have landed."""
+    def slack_beside(self, legs: IntArray, landed: bool = False, slack: IntArray | None = None) -> IntArray:
+        """Return the slack while legs are in flight, or once they have landed, of what there is now or was left."""
         _, row = self.entries(legs)
-        slack = self.slack.copy()
+        slack = (self.slack if slack is None else slack).copy()
         np.subtract.at(slack, self.slot[row], self.take[row] - (self.give[row] if landed else 0))
         return slack
 

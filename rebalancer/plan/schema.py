@@ -91,6 +91,7 @@ class TotalsPart(_Part):
     objects: int
     staged: int
     blocked: int
+    blocked_at_least: int = Field(0, description="Every plan leaves so many moves blocked; 0: that is not proven.")
 
 
 class BeyondCapsRow(_Part):

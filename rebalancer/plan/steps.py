@@ -54,7 +54,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Blocked:
-    """A move that a plan does not carry out, and why; that no other could is not proven.
+    """A move that a plan does not carry out, and why.
 
     Parameters
     ----------

@@ -20,11 +20,12 @@ def evaluations(model: Model, work: int) -> int:
     return work // (_FIXED + int(costs(model).sum()))
 
 
-def costs(model: Model) -> IntArray:
-    """Return what evaluating each of the cells that goals and constraints need costs, by index; 0: not needed."""
-    roots = [goal.cells for goal in model.goals] + [part.cells for one in model.constraints for part in one.components]
+def costs(model: Model, roots: list[Cells] | None = None) -> IntArray:
+    """Return what evaluating each of the cells that some need costs, by index; left out: goals and constraints."""
+    goals, constraints = (goal.cells for goal in model.goals), model.constraints
+    every = [*goals, *(part.cells for one in constraints for part in one.components)]
     out = np.zeros(len(model.graph), np.int64)
-    stack = roots
+    stack = every if roots is None else roots.copy()
     while stack:
         cells: Cells = stack.pop()
         if not out[cells.index]:
