@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from rebalancer.inputs import check_name
 from rebalancer.problem import Fault, InputError, Path, to_fraction, unknown_name
-from rebalancer.problem.numbers import code_of
+from rebalancer.problem.numbers import WrongValue
 from rebalancer.specs.base import Spec
 from rebalancer.specs.entries import InFlight, Policy
 
@@ -37,8 +37,8 @@ def number(value: Any, field: str, path: Path) -> Fraction:
     """
     try:
         return to_fraction(value)
-    except ValueError as error:
-        raise InputError([Fault(code_of(str(error)), f"{field}: {error}", (*path, field), value)]) from None
+    except WrongValue as error:
+        raise InputError([Fault(error.code, f"{field}: {error}", (*path, field), value)]) from None
 
 
 def position(value: Any, field: str, path: Path) -> int:

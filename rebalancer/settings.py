@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rebalancer.problem import FaultList, to_fraction
-from rebalancer.problem.numbers import code_of
+from rebalancer.problem.numbers import WrongValue
 
 #: The most that makes sense: CP-SAT refuses ten times as many workers, and rounds are counted in 64 bits.
 MOST_WORKERS, MOST_ITERATIONS = 1024, 2**63 - 1
@@ -134,9 +134,9 @@ def _target(value: Any, faults: FaultList) -> tuple[Fraction, ...]:
     for slot, number in enumerate(value if several else [value]):
         try:
             out.append(to_fraction(number))
-        except ValueError as error:
+        except WrongValue as error:
             path = ("target", slot) if several else ("target",)
-            faults.report(code_of(str(error)), f"target: {error}", path, number)
+            faults.report(error.code, f"target: {error}", path, number)
     if several and not len(value):
         faults.report("wrong-type", "target: expected a number or a list of numbers, got an empty list", ("target",))
     return tuple(out)

@@ -22,7 +22,7 @@ from rebalancer.dialects.facts import Facts
 from rebalancer.dialects.permitted import permitted, permitted_check
 from rebalancer.dialects.together import at_most
 from rebalancer.problem import FaultList, Path, PlainText, Problem
-from rebalancer.problem.numbers import IntArray
+from rebalancer.problem.numbers import IntArray, WrongValue
 from rebalancer.specs.base import Spec
 from rebalancer.specs.count_cost import Corner, CountCostSpec
 from rebalancer.specs.fields import Name, Number, Part, Whole, exact
@@ -35,7 +35,7 @@ _HOST = "HOSTNAME"
 
 def _share(value: Fraction) -> Fraction:
     if value < 0:
-        raise ValueError(f"out of range: expected 0 or more, got {float(value):g}")
+        raise WrongValue(f"out of range: expected 0 or more, got {float(value):g}", "out-of-range")
     return value
 
 

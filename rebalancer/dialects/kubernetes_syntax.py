@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, model_validator
 
+from rebalancer.problem.numbers import WrongValue
 from rebalancer.specs.fields import Name, Part, Whole
 
 _WHOLE = re.compile(r"[+-]?\d+")
@@ -17,7 +18,7 @@ def _between(least: int, most: int | None = None) -> AfterValidator:
     def check(value: int) -> int:
         if value < least or (most is not None and value > most):
             wanted = f"{least} or more" if most is None else f"{least} to {most}"
-            raise ValueError(f"out of range: expected {wanted}, got {value}")
+            raise WrongValue(f"out of range: expected {wanted}, got {value}", "out-of-range")
         return value
 
     return AfterValidator(check)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from rebalancer.problem import PlainText, to_fraction
+from rebalancer.problem.numbers import WrongValue
 from rebalancer.scenario.plan_section import PlanOptions
 from rebalancer.scenario.sections import SolveOptions, TableSource
 from rebalancer.scenario.values import PLAIN, Seconds, at_least, one_or_many, or_empty
@@ -33,13 +34,15 @@ def _share(value: Any) -> Fraction:
 
 def _from_zero_to_one(value: Fraction) -> Fraction:
     if not 0 <= value <= 1:
-        raise ValueError(f"out of range: expected a share between 0 and 1 (or 0% and 100%), got {float(value):g}")
+        raise WrongValue(
+            f"out of range: expected a share between 0 and 1 (or 0% and 100%), got {float(value):g}", "out-of-range"
+        )
     return value
 
 
 def _one_or_more(value: int) -> int:
     if value < 1:
-        raise ValueError(f"out of range: expected 1 or more, got {value}")
+        raise WrongValue(f"out of range: expected 1 or more, got {value}", "out-of-range")
     return value
 
 

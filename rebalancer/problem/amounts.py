@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rebalancer.problem.column import Amounts, Column
 from rebalancer.problem.errors import MOST_REPORTED, FaultList, Path
-from rebalancer.problem.numbers import LARGEST_SUM, FixedPoint, IntArray, Overflow, code_of, fix, to_fraction
+from rebalancer.problem.numbers import LARGEST_SUM, FixedPoint, IntArray, Overflow, WrongValue, fix, to_fraction
 from rebalancer.problem.structure import Names
 
 
@@ -89,8 +89,8 @@ def exact_number(value: Any, label: str, path: Path, negative: bool, faults: Fau
     """
     try:
         number = to_fraction(value)
-    except ValueError as error:
-        faults.report(code_of(str(error)), f"{label}: {error}", path, value)
+    except WrongValue as error:
+        faults.report(error.code, f"{label}: {error}", path, value)
         return None
     if number < 0 and not negative:
         faults.report("negative-capacity", f"{label} is {value}; a capacity cannot be negative", path, value)

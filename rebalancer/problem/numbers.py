@@ -34,48 +34,59 @@ class PlainText(str):
     __slots__ = ()
 
 
+class WrongValue(ValueError):
+    """A value that cannot be what it should be.
+
+    Parameters
+    ----------
+    message : str
+    code : str
+        Of the fault that it makes.
+    """
+
+    def __init__(self, message: str, code: str = "wrong-type") -> None:
+        super().__init__(message)
+        self.code = code
+
+
 def to_fraction(value: Any) -> Fraction:
     """Return ``value`` exactly: text and floats mean the decimal that they print as.
 
     Raises
     ------
-    ValueError
+    WrongValue
         Not a number, not finite, or so long that it cannot be meant.
     """
     if isinstance(value, bool):
-        raise ValueError(f"expected a number, got {str(value).lower()}")
+        raise WrongValue(f"expected a number, got {str(value).lower()}")
     if isinstance(value, Fraction | numbers.Integral):
         exact = Fraction(value) if isinstance(value, Fraction) else Fraction(int(value))
         if abs(exact) >= LARGEST_NUMBER:
-            raise ValueError("the number is out of range: it has more than 308 digits")
+            raise WrongValue("the number is out of range: it has more than 308 digits", "out-of-range")
         return exact
     if isinstance(value, numbers.Real):
         if not math.isfinite(float(value)):
-            raise ValueError(f"expected a finite number, got {value}")
+            raise WrongValue(f"expected a finite number, got {value}", "not-finite")
         return Fraction(str(value) if isinstance(value, np.floating) else repr(float(value)))
     if isinstance(value, Decimal):
         if not value.is_finite():
-            raise ValueError(f"expected a finite number, got {value}")
+            raise WrongValue(f"expected a finite number, got {value}", "not-finite")
         return _bounded(value)
     if isinstance(value, PlainText):
         if not _NUMBER.match(value):
             lowered = value.lower().lstrip("+-.")
-            problem = "a finite number" if lowered in ("nan", "inf", "infinity") else "a number"
-            raise ValueError(f"expected {problem}, got '{value}'")
+            if lowered in ("nan", "inf", "infinity"):
+                raise WrongValue(f"expected a finite number, got '{value}'", "not-finite")
+            raise WrongValue(f"expected a number, got '{value}'")
         return _bounded(Decimal(value))
     if isinstance(value, str):
-        raise ValueError(f"expected a number, got the text '{value}'")
-    raise ValueError(f"expected a number, got {'nothing' if value is None else repr(value)}")
-
-
-def code_of(said: str) -> str:
-    """Return the code of a fault, from what `to_fraction` says is wrong with a number."""
-    return "not-finite" if "a finite number" in said else "out-of-range" if "out of range" in said else "wrong-type"
+        raise WrongValue(f"expected a number, got the text '{value}'")
+    raise WrongValue(f"expected a number, got {'nothing' if value is None else repr(value)}")
 
 
 def _bounded(value: Decimal) -> Fraction:
     if value and not -40 <= value.adjusted() <= 40:
-        raise ValueError(f"the number {value} is out of range")
+        raise WrongValue(f"the number {value} is out of range", "out-of-range")
     return Fraction(value)
 
 

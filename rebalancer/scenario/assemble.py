@@ -19,6 +19,7 @@ from rebalancer.problem import (
     unknown_name,
 )
 from rebalancer.problem.amounts import exact_number
+from rebalancer.problem.numbers import WrongValue
 from rebalancer.scenario.databases import Databases
 from rebalancer.scenario.files import Files, ReadFile
 from rebalancer.scenario.gaps import Gaps
@@ -280,7 +281,7 @@ def _with_correction(fault: Fault) -> Fault:
     label, colon, said = fault.message.partition(": expected a number")
     if fault.code != "wrong-type" or not colon or not isinstance(fault.value, str):
         return fault
-    _, message, suggestion = own_error(f"expected a number{said}", fault.value, label)
+    _, message, suggestion = own_error(WrongValue(f"expected a number{said}"), fault.value, label)
     return replace(fault, message=message, suggestion=suggestion)
 
 

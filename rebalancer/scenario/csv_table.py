@@ -177,7 +177,7 @@ class CsvTable(Table):
                 rows.append(row)
                 if len(rows) <= MOST_REPORTED:
                     said = f"column '{column}'"
-                    code, message, suggestion = own_error(str(error), PlainText(text), said)
+                    code, message, suggestion = own_error(error, PlainText(text), said)
                     message = message if text else f"{said}: expected a number, the field is empty"
                     self.report("empty-number" if not text else code, message, column, row, text, suggestion)
         if len(rows) > MOST_REPORTED:

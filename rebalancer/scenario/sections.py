@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from rebalancer.problem import to_fraction
+from rebalancer.problem.numbers import WrongValue
 from rebalancer.scenario.plan_section import PlanOptions
 from rebalancer.scenario.values import PLAIN, Seconds, at_least, one_or_many, or_empty
 from rebalancer.settings import MOST_ITERATIONS, MOST_WORKERS
@@ -29,9 +30,12 @@ def _real(value: Any) -> float:
 def _above_zero(value: Any) -> Any:
     step = exact(value)
     if step <= 0:
-        raise ValueError(f"out of range: expected a step above zero, got {float(step):g}")
+        raise WrongValue(f"out of range: expected a step above zero, got {float(step):g}", "out-of-range")
     if (1 / step).denominator != 1:
-        raise ValueError(f"out of range: a step must be 1 divided by a whole number, such as 0.01, got {float(step):g}")
+        raise WrongValue(
+            f"out of range: a step must be 1 divided by a whole number, such as 0.01, got {float(step):g}",
+            "out-of-range",
+        )
     return value
 
 

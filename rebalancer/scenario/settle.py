@@ -210,7 +210,7 @@ class _Repair:
             else:
                 message = f"expected one of {', '.join(choices)} for {name}, got {shown(value)}"
         elif kind == "value_error":
-            code, message, suggestion = own_error(str(error["ctx"]["error"]), value, name)
+            code, message, suggestion = own_error(error["ctx"]["error"], value, name)
         elif kind in ("tuple_type", "list_type", "set_type", "frozen_set_type", "iterable_type"):
             message = f"expected a list for {name}, got {shown(value)}"
             if isinstance(value, str):

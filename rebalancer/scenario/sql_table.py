@@ -149,7 +149,7 @@ class SqlTable(Table):
             except ValueError as error:
                 wrong.append(row)
                 if len(wrong) <= MOST_REPORTED:
-                    code, message, suggestion = own_error(str(error), value, f"column '{column}'")
+                    code, message, suggestion = own_error(error, value, f"column '{column}'")
                     self.report(code, message, column, row, _shown(self._columns[column][row]), suggestion)
         self._report_rest(column, wrong)
         return not wrong

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator
 
+from rebalancer.problem.numbers import WrongValue
 from rebalancer.scenario.durations import parse_duration
 from rebalancer.specs.fields import exact
 
@@ -35,9 +36,9 @@ def at_least(least: int, most: float = float("inf")) -> AfterValidator:
     def check(value: Any) -> Any:
         number = exact(value)
         if number < least:
-            raise ValueError(f"out of range: expected {least} or more, got {float(number):g}")
+            raise WrongValue(f"out of range: expected {least} or more, got {float(number):g}", "out-of-range")
         if number > most:
-            raise ValueError(f"out of range: expected at most {most:.0f}, got {float(number):g}")
+            raise WrongValue(f"out of range: expected at most {most:.0f}, got {float(number):g}", "out-of-range")
         return value
 
     return AfterValidator(check)

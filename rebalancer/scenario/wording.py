@@ -6,23 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from rebalancer.problem import PlainText, to_fraction
-from rebalancer.problem.numbers import code_of
+from rebalancer.problem.numbers import WrongValue
 
 
-def own_error(said: str, value: Any, name: str) -> tuple[str, str, str | None]:
+def own_error(error: ValueError, value: Any, name: str) -> tuple[str, str, str | None]:
     """Return code, message and suggestion for what a validator of ours says about a value.
 
     Parameters
     ----------
-    said : str
-        Such as ``expected a number, got 'x'``.
+    error : ValueError
+        It says, such as ``expected a number, got 'x'``.
     value : object
         The value seen.
     name : str
         The field.
     """
     suggestion = None
-    code = code_of(said)
+    said = str(error)
+    code = error.code if isinstance(error, WrongValue) else "wrong-type"
     if isinstance(value, Mapping | list | tuple) and ", got " in said:
         said = f"{said.partition(', got ')[0]}, got {shown(value)}"
     if said.startswith("expected true or false"):
