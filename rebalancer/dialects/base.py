@@ -11,16 +11,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError, model_validator
+from pydantic import ValidationError
 
 from rebalancer.problem import UNPLACED, Fault, FaultList, InputError, Path, Problem, nearest
 from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.base import Spec, reference_faults
-from rebalancer.specs.fields import Part
+from rebalancer.specs.fields import Part, together
 
 if TYPE_CHECKING:
     from rebalancer.dialects.facts import Facts
@@ -126,12 +126,11 @@ class Dialect(Part):
     sources: ClassVar[str] = ""
     ruling: ClassVar[tuple[str, ...]] = ()
 
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    @together
+    def _says_something(self) -> None:
         if self.ruling and not self.model_fields_set.intersection(self.ruling):
             fields = ", ".join(f"'{name}'" for name in self.ruling)
             raise ValueError(f"no rules are stated; they stand in {fields}")
-        return self
 
     def other_faults(self, facts: Facts, faults: FaultList) -> None:
         """Report what is wrong beside names that do not exist, which keep the rules from being read."""

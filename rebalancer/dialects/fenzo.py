@@ -14,7 +14,7 @@ from numbers import Real
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from rebalancer.dialects import base
 from rebalancer.dialects.base import Check, Dialect, Preference, Rule, Score, State, Translation
@@ -25,7 +25,7 @@ from rebalancer.problem import FaultList, Path, PlainText, Problem
 from rebalancer.problem.numbers import IntArray, WrongValue
 from rebalancer.specs.base import Spec
 from rebalancer.specs.count_cost import Corner, CountCostSpec
-from rebalancer.specs.fields import Name, Number, Part, Whole, exact
+from rebalancer.specs.fields import Name, Number, Part, Whole, exact, together
 from rebalancer.specs.group_conflict import GroupConflictSpec
 from rebalancer.specs.selection import Objects
 from rebalancer.specs.skew import SkewSpec
@@ -66,8 +66,8 @@ class HardConstraint(Part):
         None, description="Of Balanced: how many values there should be."
     )
 
-    @model_validator(mode="after")
-    def _fields_fit(self) -> HardConstraint:
+    @together
+    def _fields_fit(self) -> None:
         allowed, needed = _FIELDS[self.type]
         stated = {
             name
@@ -80,7 +80,6 @@ class HardConstraint(Part):
             raise ValueError(f"{self.type} needs '{name}'")
         if self.type == "HostAttrValueConstraint" and ("value" in stated) == ("values" in stated):
             raise ValueError("HostAttrValueConstraint needs either 'value' or 'values'")
-        return self
 
 
 def _unwrapped(value: Any) -> Any:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from rebalancer.dialects import base
 from rebalancer.dialects.base import Check, Dialect, Preference, Rule, State, Translation
@@ -26,7 +26,19 @@ from rebalancer.specs.assignment_affinities import AssignmentAffinitiesSpec, Ass
 from rebalancer.specs.base import Spec
 from rebalancer.specs.count_cost import CountCostSpec
 from rebalancer.specs.coverage import CoverageSpec
-from rebalancer.specs.fields import ContainerName, Filter, Flag, Name, Number, ObjectName, Part, ScopeName, Whole, exact
+from rebalancer.specs.fields import (
+    ContainerName,
+    Filter,
+    Flag,
+    Name,
+    Number,
+    ObjectName,
+    Part,
+    ScopeName,
+    Whole,
+    exact,
+    together,
+)
 from rebalancer.specs.gang import GangSpec
 from rebalancer.specs.selection import Objects, Selection
 from rebalancer.specs.unplaced_cost import UnplacedCostSpec
@@ -67,8 +79,8 @@ class Construct(Part):
     machine: ContainerName | None = Field(None, description="Of replaces: where; left out: where the old one is.")
     costs: tuple[Number, ...] = Field((), description="Of rising_cost: what 0, 1, 2, … tasks cost together.")
 
-    @model_validator(mode="after")
-    def _fields_fit(self) -> Construct:
+    @together
+    def _fields_fit(self) -> None:
         allowed, needed = _FIELDS[self.kind]
         stated = {name for name in self.model_fields_set if getattr(self, name) is not None} - {"kind"}
         if self.kind != "replaces":
@@ -85,7 +97,6 @@ class Construct(Part):
             raise ValueError("'gang' takes 'percent' or 'minimum', not both")
         if self.kind == "replaces" and self.old == self.new:
             raise ValueError(f"'{self.old}' cannot replace itself")
-        return self
 
 
 class LabelSelector(Part):
@@ -97,13 +108,12 @@ class LabelSelector(Part):
     key: Name = Field(description="The label.")
     values: tuple[Name, ...] = Field((), description="Of IN_SET and NOT_IN_SET.")
 
-    @model_validator(mode="after")
-    def _values_fit(self) -> LabelSelector:
+    @together
+    def _values_fit(self) -> None:
         if self.values and self.type.endswith("KEY"):
             raise ValueError(f"{self.type} takes no values; '{', '.join(self.values)}' is one too many")
         if not self.values and not self.type.endswith("KEY"):
             raise ValueError(f"{self.type} needs values")
-        return self
 
 
 class Selectors(Part):

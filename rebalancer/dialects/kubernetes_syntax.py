@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from rebalancer.problem.numbers import WrongValue
-from rebalancer.specs.fields import Name, Part, Whole
+from rebalancer.specs.fields import Name, Part, Whole, together
 
 _WHOLE = re.compile(r"[+-]?\d+")
 
@@ -36,10 +36,9 @@ class Requirement(Part):
     operator: LabelOperator = Field(description="How it is compared.")
     values: tuple[Name, ...] = Field((), description="The values of In and NotIn.")
 
-    @model_validator(mode="after")
-    def _values_fit(self) -> Requirement:
+    @together
+    def _values_fit(self) -> None:
         check_values(self.operator, self.values)
-        return self
 
 
 class NodeRequirement(Part):
@@ -49,10 +48,9 @@ class NodeRequirement(Part):
     operator: NodeOperator = Field(description="How it is compared.")
     values: tuple[Name, ...] = Field((), description="The values of In and NotIn; the one of Gt and Lt.")
 
-    @model_validator(mode="after")
-    def _values_fit(self) -> NodeRequirement:
+    @together
+    def _values_fit(self) -> None:
         check_values(self.operator, self.values)
-        return self
 
 
 class NodeField(Part):
@@ -62,11 +60,10 @@ class NodeField(Part):
     operator: Literal["In", "NotIn"] = Field(description="How it is compared.")
     values: tuple[Name, ...] = Field(description="One name.")
 
-    @model_validator(mode="after")
-    def _one(self) -> NodeField:
+    @together
+    def _one(self) -> None:
         if len(self.values) != 1:
             raise ValueError(f"matchFields takes exactly one name, not {len(self.values)}")
-        return self
 
 
 def check_values(operator: str, values: tuple[str, ...]) -> None:
@@ -144,10 +141,9 @@ class PodAffinityTerm(Part):
         (), description="Labels whose values must not be the pod's own; those that it has not narrow nothing."
     )
 
-    @model_validator(mode="after")
-    def _keys_fit(self) -> PodAffinityTerm:
+    @together
+    def _keys_fit(self) -> None:
         check_keys(self.label_selector, self.match_label_keys, self.mismatch_label_keys)
-        return self
 
 
 class PreferredPods(Part):
@@ -196,16 +192,14 @@ class TopologySpread(Part):
     #: Only affinity has these.
     mismatch_label_keys: ClassVar[tuple[str, ...]] = ()
 
-    @model_validator(mode="after")
-    def _keys_fit(self) -> TopologySpread:
+    @together
+    def _keys_fit(self) -> None:
         check_keys(self.label_selector, self.match_label_keys)
-        return self
 
-    @model_validator(mode="after")
-    def _minimum_is_for_demands(self) -> TopologySpread:
+    @together
+    def _minimum_is_for_demands(self) -> None:
         if self.min_domains is not None and self.when_unsatisfiable != "DoNotSchedule":
             raise ValueError("minDomains goes with whenUnsatisfiable: DoNotSchedule only")
-        return self
 
 
 Effect: TypeAlias = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
@@ -220,13 +214,12 @@ class Toleration(Part):
     effect: Effect | Literal[""] = Field("", description="The effect; left out: any.")
     toleration_seconds: Whole | None = Field(None, description="How long, under NoExecute; not used here.")
 
-    @model_validator(mode="after")
-    def _keys_fit(self) -> Toleration:
+    @together
+    def _keys_fit(self) -> None:
         if not self.key and self.operator != "Exists":
             raise ValueError("a toleration without a key needs 'operator: Exists'")
         if self.operator == "Exists" and self.value:
             raise ValueError(f"a toleration with 'operator: Exists' takes no value; '{self.value}' is one too many")
-        return self
 
 
 def _present(value: str, name: str) -> str:

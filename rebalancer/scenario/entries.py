@@ -40,10 +40,17 @@ class ReadEntry:
         Its path starts with the prefix of its file.
     sound : bool
         False: it was repaired, and only good for finding further faults.
+    replaced : frozenset of Path
+        Where something stands in it that was not stated.
     """
 
     entry: Constraint | Goal | Rules
     sound: bool
+    replaced: frozenset[Path] = frozenset()
+
+    def is_stated(self, fault: Fault) -> bool:
+        """Return whether a fault is about what was stated, not about what stands in its place."""
+        return not any(fault.path[:length] in self.replaced for length in range(len(fault.path) + 1))
 
 
 def read_entries(
@@ -71,7 +78,8 @@ def read_entries(
         reader = _Entry(section, content, document, prefix, (section, position))
         entry = reader.read(policy)
         if entry is not None:
-            read.append(ReadEntry(entry, not reader.faults and reader.sound))
+            replaced = frozenset((*prefix, *path) for path in reader.replaced)
+            read.append(ReadEntry(entry, not reader.faults and reader.sound, replaced))
         faults.extend(reader.faults)
     return read
 
@@ -87,6 +95,7 @@ class _Entry:
         self.path = path
         self.faults: list[Fault] = []
         self.sound = True
+        self.replaced: set[Path] = set()
 
     def read(self, policy: Policy) -> Constraint | Goal | Rules | None:
         if not isinstance(self.content, Mapping):
@@ -252,6 +261,7 @@ class _Entry:
         settled = settle(kind, dict(body), path, key, dict(self._misplaced(kind)))
         self.document.renamed.update(settled.renamed)
         self._add(settled.faults)
+        self.replaced = settled.replaced
         spec: Spec | Dialect | None = settled.value
         return spec
 

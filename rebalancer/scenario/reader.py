@@ -156,16 +156,18 @@ def _entry_faults(expansion: Expansion, read: list[ReadEntry]) -> list[Fault]:
     """Return what is wrong with the entries on the problem."""
     problem = expansion.problem
     faults: list[Fault] = list(check_entries(problem, expansion.goals, expansion.constraints))
-    for repaired in (entry.entry for entry in read if not entry.sound):
+    for one in (entry for entry in read if not entry.sound):
+        repaired = one.entry
         try:
             if isinstance(repaired, Goal):
-                faults += check_entries(problem, [repaired], [])
+                found = check_entries(problem, [repaired], [])
             elif isinstance(repaired, Rules):
-                faults += expand(problem, [repaired]).faults
+                found = expand(problem, [repaired]).faults
             else:
-                faults += check_entries(problem, [], [repaired])
+                found = check_entries(problem, [], [repaired])
         except Exception:
             continue
+        faults += filter(one.is_stated, found)
     return faults
 
 

@@ -1,8 +1,8 @@
 """Validates values against pydantic types, says every fault in plain words, and goes on with what remains.
 
 A value with a fault is repaired rather than given up, so that one run finds the other faults as well: a misspelt field
-is read as the one that was meant, a wrong value is taken out. Whoever asks learns that the value was repaired and must
-not use it beyond looking for further faults.
+is read as the one that was meant, a wrong value is taken out, and what is wrong only as a whole is read field by
+field. Whoever asks learns that the value was repaired and must not use it beyond looking for further faults.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from rebalancer.problem import Fault, Path, PlainText, nearest
 from rebalancer.scenario.model_walk import bare, field_named, model_at, note_spellings, snake_spellings, type_at
 from rebalancer.scenario.wording import flag_for, own_error, shown
-from rebalancer.specs.fields import field_key
+from rebalancer.specs.fields import ONE_BY_ONE, NotTogether, field_key
 
 T = TypeVar("T")
 
@@ -41,11 +41,14 @@ class Settled(Generic[T]):
         Paths start with the path that was handed in. Not empty: the value was repaired.
     renamed : dict
         Paths of the fields that misspelt keys were read as, to those keys.
+    replaced : set of Path
+        Where something else stands now: what is wrong with that follows from a fault that was reported.
     """
 
     value: T | None
     faults: list[Fault] = field(default_factory=list)
     renamed: dict[Path, str] = field(default_factory=dict)
+    replaced: set[Path] = field(default_factory=set)
 
 
 def settle(annotation: Any, data: Any, path: Path, label: str, hints: Mapping[str, str] | None = None) -> Settled[Any]:
@@ -67,16 +70,19 @@ def settle(annotation: Any, data: Any, path: Path, label: str, hints: Mapping[st
     adapter = _adapter(annotation)
     settled: Settled[Any] = Settled(None)
     touched: dict[Path, int] = {}
+    context = None
     for _ in range(_ROUNDS):
         try:
-            settled.value = adapter.validate_python(data)
+            settled.value = adapter.validate_python(data, context=context)
             note_spellings(bare(annotation), data, path, settled.renamed)
             return settled
         except ValidationError as error:
             errors = error.errors(include_url=False)
-        data = _Repair(annotation, data, path, label, settled, touched, hints or {}).run(errors)
+        kept = context is None and all(map(_is_whole, errors))
+        data = _Repair(annotation, data, path, label, settled, touched, hints or {}).run(errors, context is None)
         if data is _HOPELESS:
             return settled
+        context = ONE_BY_ONE if kept else None
     return settled
 
 
@@ -107,10 +113,12 @@ class _Repair:
         self.label = label
         self.faults = settled.faults
         self.renamed = settled.renamed
+        self.replaced = settled.replaced
         self.touched = touched
         self.hints = hints
 
-    def run(self, errors: list[Any]) -> Any:
+    def run(self, errors: list[Any], keep_whole: bool) -> Any:
+        """Return the edited value. What is wrong only as a whole may stay (``keep_whole``): its fields are in order."""
         # Misspelt fields first: a field that is missing because its name is misspelt is then not reported as well.
         self.data = _copy(self.data)
         renamed: set[Path] = set()
@@ -137,7 +145,8 @@ class _Repair:
             loc = self._real(error["loc"][:-1] if is_key else error["loc"])
             if not self._was_touched(loc) and not (error["type"] == "value_error" and self._has_repairs(loc)):
                 self._wrong_value(error, loc)
-            removals.append(loc)
+            if not (keep_whole and _is_whole(error)):
+                removals.append(loc)
         for loc in sorted(set(removals), key=lambda where: [str(step).rjust(9) for step in where], reverse=True):
             if not self._take_out(loc):
                 return _HOPELESS
@@ -146,7 +155,9 @@ class _Repair:
     # -- saying it ----------------------------------------------------------------------------------------------------
 
     def _report(self, code: str, message: str, loc: Path, value: Any = None, suggestion: str | None = None) -> None:
-        self.faults.append(Fault(code, message, (*self.path, *loc), value, suggestion))
+        fault = Fault(code, message, (*self.path, *loc), value, suggestion)
+        if fault not in self.faults:  # what stays is found in every round
+            self.faults.append(fault)
 
     def _unknown_field(self, loc: Path, renamed: set[Path]) -> None:
         model, typed, parent = model_at(self.annotation, loc[:-1]), str(loc[-1]), _at(self.data, loc[:-1])
@@ -285,6 +296,7 @@ class _Repair:
     def _touch(self, loc: Path) -> int:
         keys = tuple(field_key(step) if isinstance(step, str) else step for step in loc)
         self.touched[keys] = self.touched.get(keys, 0) + 1
+        self.replaced.add((*self.path, *keys))
         return self.touched[keys]
 
     def _fill(self, loc: Path, name: str) -> bool:
@@ -327,6 +339,11 @@ class _Repair:
                 parent[step] = PlainText(f"{MISSING}{step}") if times == 1 else fillings[times - 1]
             return True
         return False
+
+
+def _is_whole(error: Any) -> bool:
+    """Return whether an error is that fields, each in order, do not go together."""
+    return error["type"] == "value_error" and isinstance(error["ctx"]["error"], NotTogether)
 
 
 def _is_required(model: type[BaseModel], name: str) -> bool:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from rebalancer.model import Cells, Param
 from rebalancer.problem import UNPLACED, Fault, Path
 from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.conditional_presence import bound_faults
-from rebalancer.specs.fields import Flag, ItemName, ObjectName, Part, ScopeOrContainer, Whole, also_called
+from rebalancer.specs.fields import Flag, ItemName, ObjectName, Part, ScopeOrContainer, Whole, also_called, together
 from rebalancer.specs.selection import MISSING, Missing, Objects, one_group
 
 if TYPE_CHECKING:
@@ -74,14 +74,13 @@ class Expression(Part):
     count: Count | None = Field(None, description="So many objects are in the object's own scope item.")
     now: Now | None = Field(None, description="The object is in the scope item where some object is at the start.")
 
-    @model_validator(mode="after")
-    def _one(self) -> Expression:
+    @together
+    def _one(self) -> None:
         stated = [name for name in type(self).model_fields if getattr(self, name) is not None]
         if len(stated) != 1:
             names = ", ".join(f"'{name}'" for name in type(self).model_fields)
             got = " and ".join(f"'{name}'" for name in stated) or "nothing"
             raise ValueError(f"an expression is exactly one of {names}, got {got}")
-        return self
 
     @property
     def parts(self) -> tuple[Expression, ...]:

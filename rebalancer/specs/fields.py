@@ -7,7 +7,7 @@ problem, so no spec checks a name by hand, and the reference pages and the JSON 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -15,11 +15,22 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AliasChoices, AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic import (
+    AliasChoices,
+    AliasGenerator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel, to_snake
 from pydantic_core import core_schema
 
 from rebalancer.problem import PlainText, to_fraction
+from rebalancer.problem.numbers import WrongValue
 
 
 class _ExactNumber:
@@ -140,6 +151,28 @@ class Part(BaseModel):
         arbitrary_types_allowed=True,
         validate_default=True,
     )
+
+
+class NotTogether(WrongValue):
+    """Fields that are in order, each alone, and do not go together."""
+
+
+#: Context of a validation that reads parts by their fields, whether these go together or not.
+ONE_BY_ONE = object()
+
+
+def together(check: Callable[[Any], None]) -> Any:
+    """Make a method of a part the one that raises ValueError where its fields do not go together."""
+
+    def checked(part: Any, info: ValidationInfo) -> Any:
+        if info.context is not ONE_BY_ONE:
+            try:
+                check(part)
+            except ValueError as error:
+                raise NotTogether(str(error)) from None
+        return part
+
+    return model_validator(mode="after")(checked)
 
 
 class LimitType(str, Enum):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from rebalancer.model import Component
 from rebalancer.problem import Fault, Names
 from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.base import Spec
-from rebalancer.specs.fields import PARTITION_ALIASES, GroupName, Name, ObjectName, Part, Ref
+from rebalancer.specs.fields import PARTITION_ALIASES, GroupName, Name, ObjectName, Part, Ref, together
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,14 +40,13 @@ class Selection(Part):
     excluding: tuple[ObjectName, ...] = Field((), description="Objects that are not in it.")
     excluding_groups: tuple[GroupName, ...] = Field((), description="Groups whose members are not in it.")
 
-    @model_validator(mode="after")
-    def _groups_of_a_partition(self) -> Selection:
+    @together
+    def _groups_of_a_partition(self) -> None:
         grouped = self.groups is not None or bool(self.excluding_groups)
         if grouped and self.partition_name is None:
             raise ValueError("groups need the partition that they are groups of")
         if self.partition_name is not None and not grouped:
             raise ValueError(f"which groups of '{self.partition_name}'? 'groups' or 'excluding_groups' is missing")
-        return self
 
     def members(self, problem: Problem) -> IntArray:
         """Return the indices of the selected objects, ascending.
