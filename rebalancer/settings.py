@@ -16,7 +16,9 @@ from rebalancer.problem.numbers import WrongValue
 
 #: The most that makes sense: CP-SAT refuses ten times as many workers, and rounds are counted in 64 bits.
 MOST_WORKERS, MOST_ITERATIONS = 1024, 2**63 - 1
-_MOST = {"workers": MOST_WORKERS, "iterations": MOST_ITERATIONS}
+#: CP-SAT's seeds have 31 bits.
+MOST_SEED = 2**31 - 1
+_MOST = {"workers": MOST_WORKERS, "iterations": MOST_ITERATIONS, "seed": MOST_SEED}
 #: Numbers that need not be whole.
 _REAL = int | float | np.integer | np.floating | Decimal | Fraction
 #: What each number has to be: its least value, whether that itself is allowed, and whether it must be whole.
@@ -142,4 +144,4 @@ def _target(value: Any, faults: FaultList) -> tuple[Fraction, ...]:
     return tuple(out)
 
 
-__all__ = ["MOST_ITERATIONS", "MOST_WORKERS", "Settings"]
+__all__ = ["MOST_ITERATIONS", "MOST_SEED", "MOST_WORKERS", "Settings"]

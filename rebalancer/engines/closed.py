@@ -8,17 +8,18 @@ from rebalancer.model import Model
 CLOSED = 1e-9
 
 
-def closed_as_reported(model: Model, position: int, value: float, bound: int) -> bool:
+def closed_as_reported(model: Model, position: int, value: float, bound: int | float) -> bool:
     """Whether a bound proves an answer as far as can be told from what is reported: but for rounding.
 
     Parameters
     ----------
     value : float
         The answer's objective at the position by the exact formula.
-    bound : int
+    bound : int or float
+        Of the position's integer objective, or as it is reported; NaN: unknown.
     """
-    open_ = value - model.proven(position, bound)
-    return bool(open_ <= CLOSED * max(1.0, abs(value)) + model.tuple_positions[position].epsilon)
+    proven = bound if isinstance(bound, float) else model.proven(position, bound)
+    return bool(value - proven <= CLOSED * max(1.0, abs(value)) + model.tuple_positions[position].epsilon)
 
 
 __all__ = ["CLOSED", "closed_as_reported"]

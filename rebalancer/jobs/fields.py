@@ -86,7 +86,7 @@ class SnapshotOptions(Part):
             Name,
             Annotated[
                 tuple[TableSource, ...],
-                one_or_many(TableSource),
+                one_or_many(TableSource, "a table"),
             ],
         ],
         or_empty({}),

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rebalancer.engines.closed import closed_as_reported
 from rebalancer.report.numbers import UNKNOWN, count, listed, number, percent, seconds
 from rebalancer.report.table import Table, draw, plain
 from rebalancer.solution import (
@@ -135,8 +136,12 @@ def _meaning(solution: Solution) -> str:
     if status in ("INFEASIBLE", "UNKNOWN"):
         return solution.reason or ""
     gaps: list[float] = solution._gaps.tolist()
+    reported = enumerate(zip(solution._final.objective.tolist(), solution._bounds.tolist(), strict=True))
     # The first position that is not closed: nothing is known after it.
-    position = next((position for position, gap in enumerate(gaps) if not gap <= 1e-9), len(gaps) - 1)
+    still_open = (
+        slot for slot, (value, bound) in reported if not closed_as_reported(solution._model, slot, value, bound)
+    )
+    position = next(still_open, len(gaps) - 1)
     where = "" if len(gaps) == 1 else f" at position {position}"
     if math.isnan(gaps[position]):
         return f"no bound is known{where}"

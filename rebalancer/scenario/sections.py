@@ -12,7 +12,7 @@ from rebalancer.problem import to_fraction
 from rebalancer.problem.numbers import WrongValue
 from rebalancer.scenario.plan_section import PlanOptions
 from rebalancer.scenario.values import PLAIN, Seconds, at_least, one_or_many, or_empty
-from rebalancer.settings import MOST_ITERATIONS, MOST_WORKERS
+from rebalancer.settings import MOST_ITERATIONS, MOST_SEED, MOST_WORKERS
 from rebalancer.specs.entries import InFlight, Policy
 from rebalancer.specs.fields import Flag, Name, Number, Part, Whole, exact
 
@@ -20,7 +20,6 @@ from rebalancer.specs.fields import Flag, Name, Number, Part, Whole, exact
 MOST_COPIES = 10_000_000
 #: Positions up to this one are reported, the empty ones too.
 MOST_POSITIONS = 9_999
-_LARGEST_SEED = 2**31 - 1
 
 
 def _real(value: Any) -> float:
@@ -63,7 +62,7 @@ Columns: TypeAlias = Annotated[
 ]
 Groups: TypeAlias = Annotated[Mapping[Name, Annotated[Mapping[Name, Names], or_empty({})]], or_empty({})]
 #: One number, or a list of numbers.
-Targets: TypeAlias = Annotated[tuple[Number, ...], one_or_many(float), Field(min_length=1)]
+Targets: TypeAlias = Annotated[tuple[Number, ...], one_or_many(float, "a number")]
 Engine: TypeAlias = Literal["auto", "cpsat", "local_search", "neighbourhood"]
 
 
@@ -75,7 +74,7 @@ class SolveOptions(Part):
     gap: Annotated[float, BeforeValidator(_real), at_least(0)] = Field(
         0.0, description="Stop when every position is proven this close, relative to its value."
     )
-    seed: Annotated[Whole, at_least(0, _LARGEST_SEED)] = Field(0, description="The same seed gives the same choices.")
+    seed: Annotated[Whole, at_least(0, MOST_SEED)] = Field(0, description="The same seed gives the same choices.")
     workers: Annotated[Whole, at_least(1, MOST_WORKERS)] = Field(2, description="How many searchers.")
     deterministic: Flag = Field(False, description="The same answer on every run, whatever the threads.")
     iterations: Annotated[Whole, at_least(1, MOST_ITERATIONS)] | None = Field(
@@ -199,7 +198,7 @@ class ScenarioFile(IncludedFile):
             Name,
             Annotated[
                 tuple[TableFile, ...],
-                one_or_many(TableFile),
+                one_or_many(TableFile, "a table"),
             ],
         ],
         or_empty({}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from rebalancer.problem.numbers import WrongValue
 from rebalancer.scenario.durations import parse_duration
@@ -21,13 +21,18 @@ def or_empty(empty: Any) -> BeforeValidator:
     return BeforeValidator(lambda value: empty if value is None else value)
 
 
-def one_or_many(kind: Any) -> BeforeValidator:
-    """Read one thing of a kind as a list of it."""
+def one_or_many(kind: Any, needed: str | None = None) -> BeforeValidator:
+    """Read one thing of a kind as a list of it, and nothing as an empty one; refuse that if one is ``needed``."""
 
     def listed(value: Any) -> Any:
-        return [] if value is None else value if isinstance(value, list | tuple) else [value]
+        several = [] if value is None else value if isinstance(value, list | tuple) else [value]
+        if needed and not several:
+            got = "nothing" if value is None else "an empty list"
+            raise ValueError(f"expected {needed}, or a list of them, got {got}")
+        return several
 
-    return BeforeValidator(listed, json_schema_input_type=kind | list[kind])
+    many: Any = Annotated[list[kind], Field(min_length=1)] if needed else list[kind]
+    return BeforeValidator(listed, json_schema_input_type=kind | many)
 
 
 def at_least(least: int, most: float = float("inf")) -> AfterValidator:

@@ -45,7 +45,7 @@ def shown(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"a mapping with {', '.join(map(repr, list(value)[:3]))}" if value else "an empty mapping"
     if isinstance(value, list | tuple):
-        return "a list"
+        return "a list" if value else "an empty list"
     return repr(value)
 
 

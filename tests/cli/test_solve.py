@@ -149,7 +149,7 @@ def test_options_reach_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     [
         *(["--time-limit", value] for value in ("0s", "-1s", "5 apples", "1h-", "")),
         *(["--gap", value] for value in ("-1", "nan", "x%")),
-        *(["--seed", value] for value in ("-1", "1.5")),
+        *(["--seed", value] for value in ("-1", "1.5", "2147483648")),
         ["--workers", "0"],
         ["--engine", "cpsta"],
         ["--no-such-option"],

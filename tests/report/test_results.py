@@ -51,11 +51,19 @@ def on_terminal(solution: Solution, width: int = 100) -> str:
     return stream.getvalue()
 
 
-def headed(solution: Solution, final: list[float], gaps: list[float]) -> str:
-    """Return the headline of a solution with other values."""
+def headed(solution: Solution, final: list[float], gaps: list[float], epsilon: float = 0.0) -> str:
+    """Return the headline of a solution with other values, and the rounding of its first position."""
     stream = io.StringIO()
-    score = replace(solution._final, objective=np.array(final))
-    headline(replace(solution, _final=score, _gaps=np.array(gaps)), Console(file=stream))
+    value, gap = np.array(final), np.array(gaps)
+    first, *others = solution._model.tuple_positions
+    changed = replace(
+        solution,
+        _final=replace(solution._final, objective=value),
+        _bounds=value - gap * np.maximum(1.0, abs(value)),
+        _gaps=gap,
+        _model=replace(solution._model, tuple_positions=(replace(first, epsilon=epsilon), *others)),
+    )
+    headline(changed, Console(file=stream))
     return stream.getvalue()
 
 
@@ -90,6 +98,13 @@ def test_the_headline_says_what_is_proven(solution: Solution) -> None:
 def test_the_headline_claims_no_share_where_the_gap_is_none(solution: Solution) -> None:
     """Below 1 the gap is the difference itself: 0.0014 above 0.0011 is more than half of it."""
     assert "within 0.0014 of the best at position 0" in headed(solution, [0.0025, 0.0], [0.0014, math.nan])
+
+
+def test_the_headline_passes_over_what_is_closed_within_its_rounding(solution: Solution) -> None:
+    """0.001 of 250 is the rounding of the first position: the next one is what is open."""
+    gaps = [0.001 / 250, math.nan]
+    assert "no bound is known at position 1" in headed(solution, [250.0, 0.0], gaps, epsilon=0.001)
+    assert "within <0.01 % of the best at position 0" in headed(solution, [250.0, 0.0], gaps, epsilon=0.0005)
 
 
 def test_an_evaluation_shows_one_column_or_two() -> None:

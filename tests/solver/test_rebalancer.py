@@ -199,6 +199,7 @@ def test_two_entries_of_one_name_are_refused() -> None:
         ({"time_limit": "60s"}, "time_limit must be a number"),
         ({"gap": -0.1}, "gap must be 0 or more"),
         ({"seed": 1.5}, "seed must be a whole number"),
+        ({"seed": 2**31}, "seed must be 2,147,483,647 or less"),
         ({"workers": 0}, "workers must be 1 or more"),
         ({"engine": "cpsta"}, "did you mean 'cpsat'"),
     ],
