@@ -7,14 +7,14 @@ wherever the database can do that.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from rebalancer.problem import Fault, nearest
-from rebalancer.scenario.drivers import connect_options, missing_driver, unknown_driver
+from rebalancer.scenario.drivers import connect_options, is_narrow, missing_driver, unknown_driver
 from rebalancer.scenario.tables import unreadable
 from rebalancer.scenario.urls import PACKAGE, database_file, parsed, shown_url, without_secrets
 
@@ -59,11 +59,14 @@ class Selection:
         The names of the columns.
     chunks : iterator of sequences of rows
         May raise `DatabaseError`.
+    narrow : collection of int
+        Columns of floats of 32 bits.
     """
 
-    def __init__(self, header: list[str], chunks: Iterator[Sequence[Any]]) -> None:
+    def __init__(self, header: list[str], chunks: Iterator[Sequence[Any]], narrow: Collection[int] = ()) -> None:
         self.header = header
         self.chunks = chunks
+        self.narrow = narrow
 
 
 class Databases:
@@ -113,10 +116,12 @@ class Databases:
             result = connection.execution_options(no_parameters=True, stream_results=True, max_row_buffer=CHUNK)
             cursor = result.exec_driver_sql(query)
             header = list(cursor.keys())
+            kinds = [column[1] for column in cursor.cursor.description or ()]
         except Exception as error:  # most of them SQLAlchemy's, but drivers raise some that it does not know
             self._reraise()
             raise _query_error(error, url, connection) from None
-        return Selection(header, self._chunks(cursor, url, connection))
+        narrow = [position for position, kind in enumerate(kinds) if is_narrow(connection.dialect.name, kind)]
+        return Selection(header, self._chunks(cursor, url, connection), narrow)
 
     def _chunks(self, cursor: CursorResult[Any], url: str, connection: Connection) -> Iterator[Sequence[Any]]:
         try:

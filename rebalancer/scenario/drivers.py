@@ -15,6 +15,8 @@ _CONNECT_SECONDS = 10
 _PACKAGES = {"psycopg": "rebalancer-cp[postgres]", "psycopg2": "psycopg2-binary", "MySQLdb": "mysqlclient"}
 #: Databases that SQLAlchemy knows once this is installed.
 _DIALECTS = {"duckdb": "duckdb-engine"}
+#: What databases call floats of 32 bits that drivers hand over with 64; others print them as they are meant.
+_NARROW = {"duckdb": "FLOAT", "postgresql": "700"}
 _BACKENDS = ("sqlite", "postgresql", "mysql", "mariadb", "oracle", "mssql", *_DIALECTS)
 
 
@@ -31,6 +33,19 @@ def connect_options(url: URL, reading: bool = False) -> dict[str, Any]:
         return {"read_only": True}
     known = url.get_backend_name() in ("postgresql", "mysql", "mariadb")
     return {"connect_timeout": _CONNECT_SECONDS} if known and "connect_timeout" not in url.query else {}
+
+
+def is_narrow(backend: str, kind: Any) -> bool:
+    """Return whether a database calls a kind of numbers what has 32 bits; drivers make doubles of them.
+
+    Parameters
+    ----------
+    backend : str
+        Name of the SQLAlchemy dialect.
+    kind : object
+        Type code in the description of a cursor.
+    """
+    return str(kind) == _NARROW.get(backend)
 
 
 def unknown_driver(url: URL) -> Fault:

@@ -98,7 +98,16 @@ class ParquetTable(Table):
 
     def values(self, column: str) -> list[Any] | None:
         """Return a column of facts as Python values."""
-        return [fact(value) for value in self._data.column(column).to_pylist()]
+        import pyarrow as pa
+
+        values = self._data.column(column)
+        if pa.types.is_float16(values.type) or pa.types.is_float32(values.type):
+            meant = widened(values.to_numpy()).tolist()
+            return [
+                fact(value if valid else None)
+                for value, valid in zip(meant, values.is_valid().to_pylist(), strict=True)
+            ]
+        return [fact(value) for value in values.to_pylist()]
 
     def _wrong_type(self, column: str, message: str) -> None:
         place = self.header.index(column) + 1

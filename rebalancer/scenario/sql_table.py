@@ -55,8 +55,8 @@ def read_rows(selection: Selection, file: str, wanted: Collection[str]) -> SqlTa
         parts = list(zip(*chunk, strict=True))
         read = [parts[position] for position in positions]
         digest.update(json.dumps(read, default=_told, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-        for name, values in zip(names, read, strict=True):
-            columns[name].extend(_shared(values, known))
+        for name, position, values in zip(names, positions, read, strict=True):
+            columns[name].extend(_meant(values) if position in selection.narrow else _shared(values, known))
         rows += len(chunk)
     return SqlTable(file, header, columns, rows, digest.hexdigest())
 
@@ -67,6 +67,11 @@ def _shared(values: Sequence[Any], known: dict[str, str]) -> Sequence[Any]:
     if not texts or 2 * len(texts) >= len(values):
         return values
     return [known.setdefault(value, value) if value.__class__ is str else value for value in values]
+
+
+def _meant(values: Sequence[Any]) -> list[Any]:
+    """Return floats of 32 bits as the doubles that print like them, as in other tables."""
+    return [float(str(np.float32(value))) if value.__class__ is float else value for value in values]
 
 
 def _told(value: Any) -> Any:

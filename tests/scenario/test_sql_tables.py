@@ -6,6 +6,7 @@ import builtins
 import hashlib
 import signal
 import sqlite3
+import struct
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rebalancer.problem import Fault, InputError
-from rebalancer.scenario.databases import query_fault
+from rebalancer.scenario.databases import Selection, query_fault
+from rebalancer.scenario.drivers import is_narrow
 from rebalancer.scenario.reader import load
+from rebalancer.scenario.sql_table import SqlTable, read_rows
 from rebalancer.scenario.urls import filled, located, parsed, shown_url, without_secrets
 from tests.scenario.tables import facts, scenario, write_csv, write_parquet, write_sqlite
 
@@ -389,6 +392,20 @@ def test_relative_files_of_sqlite_are_beside_the_file_that_names_them(tmp_path: 
     assert located("sqlite:///a.db", str(tmp_path)) == f"sqlite:///{tmp_path}/a.db"
     for absolute in ("sqlite:////a.db", "sqlite://", "sqlite:///:memory:", "postgresql://db/a.db"):
         assert located(absolute, str(tmp_path)) == absolute
+
+
+@pytest.mark.parametrize(("backend", "narrow", "wide"), [("duckdb", "FLOAT", "DOUBLE"), ("postgresql", 700, 701)])
+def test_floats_of_32_bits_are_the_decimals_that_they_print_as(backend: str, narrow: Any, wide: Any) -> None:
+    """A driver hands over the float32 0.1 as the double 0.10000000149011612; 0.1 is what was meant."""
+    float32 = struct.unpack("f", struct.pack("f", 0.1))[0]
+    assert float32 != 0.1
+    kinds = [narrow, wide]
+    positions = [position for position, kind in enumerate(kinds) if is_narrow(backend, kind)]
+    table = read_rows(Selection(["f", "d"], iter([[(float32, float32), (None, 1.0)]]), positions), "db", ["f", "d"])
+    assert isinstance(table, SqlTable)
+    assert table.values("f") == [0.1, None]
+    assert table.numbers("d").tolist() == [float32, 1.0]
+    assert not is_narrow("sqlite", "FLOAT")
 
 
 def test_duckdb_is_a_file_too_and_only_read(tmp_path: Path) -> None:

@@ -206,6 +206,7 @@ def test_facts_of_parquet_are_what_those_of_a_query_are(tmp_path: Path) -> None:
     named = {"task": ["a", "b"], "host": ["h", "h"], "cpu": [1, 1], "job": ["j", "j"]}
     for values, read in (
         (pa.array([1.5, float("nan")]), {"a": 1.5}),  # as pandas writes a number that is missing
+        (pa.array([0.1, None], pa.float32()), {"a": 0.1}),  # as it prints, like a column of a dimension
         (pa.array([date(2026, 1, 31), None]), {"a": "2026-01-31"}),
         (pa.array([Decimal("2.0"), Decimal("1.5")]), {"a": 2, "b": 1.5}),
         (pa.array([b"\x0f", None]), {"a": "0f"}),
