@@ -12,9 +12,8 @@ from rebalancer.plan.ledger import Ledger, Legs
 from rebalancer.problem.membership import spans
 from rebalancer.problem.numbers import IntArray
 
-#: After so many entries, in all calls, the loop has taken about as long as compiling it does, and that pays.
-_COMPILE_AFTER = 2_000_000
-_looked_at = 0
+#: After so many entries of a room the loop has taken half as long as compiling it does, which then pays.
+_COMPILE_AFTER = 1_000_000
 
 
 class Room:
@@ -35,6 +34,7 @@ class Room:
         self.slot: IntArray = np.empty(0, np.int64)
         self.take: IntArray = np.empty(0, np.int64)
         self.give: IntArray = np.empty(0, np.int64)
+        self._looked_at: IntArray = np.zeros(1, np.int64)  # entries, in all calls; copies go on counting
         self._shared_by: tuple[int, IntArray, IntArray] = (0, self.keys, self.keys)  # once so many legs were there
 
     def copy(self) -> Room:
@@ -98,11 +98,11 @@ class Room:
 
     def first_fit(self, legs: IntArray) -> IntArray:
         """Return which of the legs fly together, taken greedily in the order given."""
-        global _looked_at
         chosen = np.zeros(len(legs), np.bool_)
         state = legs, self.start, self.slot, self.take, self.slack.copy(), *self._shared(), chosen
-        seen, looked = _fill(*state, 0, max(0, _COMPILE_AFTER - _looked_at))
-        _looked_at += looked
+        patience = 0 if _compiled.cache_info().currsize else max(0, _COMPILE_AFTER - int(self._looked_at[0]))
+        seen, looked = _fill(*state, 0, patience)
+        self._looked_at += looked
         if seen < len(legs):
             _compiled()(*state, seen, len(self.slot))
         return legs[chosen]
