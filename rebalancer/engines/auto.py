@@ -157,7 +157,9 @@ def _load(budget: Budget) -> None:
 def _idle(incumbent: Incumbent, seconds: float, *, within: bool = True) -> Callable[[], bool] | None:
     """Return what tells whether the answer has long been the same; None where no clock may decide.
 
-    If not ``within`` walks, only their ends tell: a long one may bring something at its end.
+    Before CP-SAT the clock tells ``within`` a walk too: a hint needs no walk that takes the time in which CP-SAT may
+    close the gap. Where local search is all that there is, only ends of walks tell: a long one, ended for what those
+    before it have not brought, is lost with what it would bring at its end.
     """
     if incumbent.budget.deterministic:
         return None
