@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from datetime import datetime
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -82,7 +84,7 @@ def in_flight(value: str | InFlight | None, path: Path) -> InFlight | None:
     """
     text = value.value if isinstance(value, InFlight) else value
     known = [moment.value for moment in InFlight]
-    if text is not None and text not in known:
+    if text is not None and (not isinstance(text, str) or text not in known):
         raise InputError([unknown_name("moment", str(text), known, (*path, "in_flight"))])
     return None if text is None else InFlight(text)
 
@@ -96,6 +98,42 @@ def name(value: Any, path: Path) -> str | None:
         It is no text, or an empty one.
     """
     return None if value is None else check_name(value, "name", (*path, "name"))
+
+
+def file_path(value: Any, field: str) -> str:
+    """Return the path of a file or folder as text.
+
+    Raises
+    ------
+    InputError
+        It is none.
+    """
+    if not isinstance(value, str | bytes | os.PathLike):
+        raise InputError([Fault("wrong-type", f"{field}: expected a path, got {value!r}", (field,), value)])
+    text = os.fsdecode(value)
+    try:
+        usable = bool(text) and b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        usable = False
+    if not usable:
+        raise InputError([Fault("wrong-type", f"{field}: no file can be called {text!r}", (field,), text)])
+    return text
+
+
+def moment(value: Any, field: str) -> datetime | None:
+    """Return a time with its zone; None where it is left out.
+
+    Raises
+    ------
+    InputError
+        It is no time, or has no zone.
+    """
+    if not isinstance(value, datetime | None):
+        raise InputError([Fault("wrong-type", f"{field}: expected a datetime, got {value!r}", (field,), value)])
+    if value is not None and value.tzinfo is None:
+        message = f"{field}: {value} needs its time zone"
+        raise InputError([Fault("no-time-zone", message, (field,), str(value))])
+    return value
 
 
 def event(value: Any, field: str) -> None:

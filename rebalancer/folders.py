@@ -87,6 +87,10 @@ class OutputFolder:
                 ready.pop(0)
         except OSError as error:
             raise InputError([cannot_write(self.path, error)]) from None
+        except UnicodeEncodeError as error:  # half a character, which Python's texts may hold
+            wrong = error.object[error.start : error.end]
+            message = f"cannot write to '{self.path}': a name holds {wrong!r}, which UTF-8 cannot"
+            raise InputError([Fault("not-utf8", message, value=wrong, file=str(self.path))]) from None
         finally:
             for temporary, _ in ready:
                 Path(temporary).unlink(missing_ok=True)

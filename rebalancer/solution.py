@@ -121,7 +121,7 @@ class Evaluation:
             There is no constraint of that name.
         """
         names = [self._model.constraints[row].name for row in reported_constraints(self._model)]
-        if name not in names:
+        if not isinstance(name, str) or name not in names:
             raise KeyError(f"no constraint is called '{name}'; there is {', '.join(map(repr, names)) or 'none'}")
         columns = self._model.cells(name, self._assignment)
         return _frame({column: columns[column] for column in ("item", "group", "amount", "limit", "violation")})

@@ -90,7 +90,7 @@ class Rebalancer(StatedProblem):
         """
         from rebalancer.scenario.reader import load
 
-        return cls.from_scenario(load(os.fsdecode(path)))
+        return cls.from_scenario(load(arguments.file_path(path, "path")))
 
     @classmethod
     def from_scenario(cls, scenario: Scenario) -> Rebalancer:

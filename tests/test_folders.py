@@ -39,3 +39,9 @@ def test_what_fails_while_writing_changes_nothing(tmp_path: Path) -> None:
     with OutputFolder(tmp_path) as folder, pytest.raises(InputError, match="No space left"):
         folder.write({"one": ["new"], "two": fails})
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("one", "old")]
+
+
+def test_half_a_character_is_one_clear_fault(tmp_path: Path) -> None:
+    with OutputFolder(tmp_path) as folder, pytest.raises(InputError, match="which UTF-8 cannot"):
+        folder.write({"one": ["x"], "two": ["\ud800"]})
+    assert not list(tmp_path.iterdir())

@@ -210,6 +210,9 @@ def parse(dialect: type[Dialect], problem: Problem, fields: Mapping[str, Any]) -
     """
     from rebalancer.dialects.facts import Facts
 
+    if not isinstance(problem, Problem):
+        message = f"problem: expected that of a solver, got {problem!r}; write solver.problem"
+        raise InputError([Fault("wrong-type", message, ("problem",), problem)])
     try:
         statement = dialect.model_validate(dict(fields))
     except ValidationError as error:

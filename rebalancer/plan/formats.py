@@ -126,6 +126,8 @@ def check_template(template: str) -> list[str]:
     InputError
         The template cannot be split, or names what there is not.
     """
+    if not isinstance(template, str):
+        raise InputError([Fault("wrong-type", f"template: expected a text, got {template!r}", ("template",), template)])
     try:
         arguments = shlex.split(template)
         named = [name for argument in arguments for _, name, *_ in string.Formatter().parse(argument)]

@@ -144,11 +144,13 @@ class Plan:
         InputError
             The folder cannot be written to, or the template is wrong.
         """
+        from rebalancer import arguments
         from rebalancer.folders import OutputFolder
         from rebalancer.plan.formats import plan_files
 
+        path = arguments.file_path(folder, "folder")
         files = plan_files(self, template=template)
-        with OutputFolder(folder) as output:
+        with OutputFolder(path) as output:
             output.write(files)
         return list(files)
 
@@ -165,9 +167,9 @@ class Plan:
         Raises
         ------
         InputError
-            Unknown, repeated or missing names in the assignment.
+            Unknown, repeated or missing names in the assignment, or a moment without its time zone.
         """
-        from rebalancer import inputs
+        from rebalancer import arguments, inputs
         from rebalancer.plan.read import verify_plan
 
         problem, now = self.model.problem, self.start
@@ -176,7 +178,7 @@ class Plan:
             now = inputs.indices(read, problem)
         expires = None if self.expires is None else self.expires.isoformat(timespec="seconds")
         content = {"steps": list(self.rows()), "expires": expires}
-        return verify_plan(self.model, content, now, self.options, moment)
+        return verify_plan(self.model, content, now, self.options, arguments.moment(moment, "moment"))
 
     @property
     def table(self) -> pd.DataFrame:

@@ -12,7 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from rebalancer import CapacitySpec, InputError, MinimizeMovementSpec, Rebalancer, plan_moves
+from rebalancer import CapacitySpec, InputError, MinimizeMovementSpec, Plan, Rebalancer, plan_moves
+from rebalancer.dialects import marathon
 
 Use = Callable[[Rebalancer], Any]
 
@@ -29,6 +30,10 @@ def solvable() -> Rebalancer:
     solver.add_constraint(CapacitySpec(scope="host", dimension="task_count"))
     solver.add_goal(MinimizeMovementSpec(), tuple_pos=1)
     return solver
+
+
+def planned(solver: Rebalancer) -> Plan:
+    return plan_moves(solver.evaluate(), expires="1h")
 
 
 def values_of(solver: Rebalancer, name: str = "m") -> list[list[Fraction]]:
@@ -61,6 +66,17 @@ def capacity() -> CapacitySpec:
         (lambda s: plan_moves(5), "wrong-type", "expected what solve or evaluate returned, got 5"),
         (lambda s: plan_moves(s.evaluate(), {"max_in_flight": 1}), "wrong-type", "expected PlanOptions"),
         (lambda s: plan_moves(s.evaluate(), created="today"), "wrong-type", "expected a datetime, got 'today'"),
+        (lambda s: planned(s).write(5), "wrong-type", "folder: expected a path, got 5"),
+        (lambda s: planned(s).write(None), "wrong-type", "folder: expected a path, got None"),
+        (lambda s: planned(s).write("a\0b"), "wrong-type", "folder: no file can be called"),
+        (lambda s: planned(s).write("plan", 5), "wrong-type", "template: expected a text, got 5"),
+        (lambda s: planned(s).verify(moment="now"), "wrong-type", "moment: expected a datetime, got 'now'"),
+        (lambda s: planned(s).verify(moment=datetime(2026, 1, 31)), "no-time-zone", "needs its time zone"),
+        (lambda s: Rebalancer.from_yaml(None), "wrong-type", "path: expected a path, got None"),
+        (lambda s: Rebalancer.from_yaml(""), "wrong-type", "path: no file can be called ''"),
+        (lambda s: Rebalancer.from_yaml("\ud800"), "wrong-type", "path: no file can be called"),
+        (lambda s: s.add_constraint(capacity(), in_flight=np.array([1, 2])), "unknown-name", "unknown moment"),
+        (lambda s: marathon.parse(s, app="web", constraints=[]), "wrong-type", "write solver.problem"),
     ],
 )  # fmt: skip
 def test_arguments_that_are_wrong(use: Use, code: str, message: str) -> None:
