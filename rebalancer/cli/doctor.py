@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -17,6 +18,8 @@ from rebalancer.cli.exits import Exit
 from rebalancer.cli.options import common
 from rebalancer.problem.errors import Fault
 
+#: Seconds that are waited at a time: a signal that comes just before is heeded when they are over.
+_LOOK_UP = 0.2
 #: What the command cannot do without: distribution -> module.
 _REQUIRED = {
     "ortools": "ortools.sat.python.cp_model",
@@ -118,14 +121,21 @@ def _compiler_faults() -> list[Fault]:
 
 
 def _warm() -> None:
-    """Compile all kernels, with progress on stderr."""
+    """Compile all kernels, with progress on stderr.
+
+    In another thread than the one that serves signals: what is raised where the compiler calls back is lost, and the
+    compiler then misses what it has just made.
+    """
     from rebalancer.engines.local_search.warm import names, warm
 
     def show(name: str | None) -> str:
         return name or ""
 
     with click.progressbar(length=len(names()), label="compiling", item_show_func=show, file=sys.stderr) as bar:
-        warm(lambda name: bar.update(1, name))
+        work = ThreadPoolExecutor(1).submit(warm, lambda name: bar.update(1, name))
+        while wait([work], _LOOK_UP).not_done:
+            pass
+        work.result()
 
 
 def _kernels() -> dict[str, Any]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import platform
+import signal
+import threading
 from importlib.metadata import version
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -39,6 +43,19 @@ def test_it_compiles_ahead_of_time_and_shows_it(monkeypatch: pytest.MonkeyPatch)
     assert lines["rebalancer"] == rebalancer.__version__
     monkeypatch.setattr(kept, "kept", frozenset)
     assert "kernels     not compiled yet; `rebalance doctor --warm` does that" in run("doctor").stdout
+
+
+def test_no_callback_of_the_compiler_swallows_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+
+    def called_back() -> None:
+        signal.pthread_kill(cast(int, threading.main_thread().ident), signal.SIGINT)
+        over.wait(30)
+
+    monkeypatch.setattr(warm, "warm", lambda _tell: ctypes.CFUNCTYPE(None)(called_back)())
+    result = run("doctor", "--warm")
+    over.set()
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (130, "interrupted")
 
 
 def test_what_is_missing_is_said_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
