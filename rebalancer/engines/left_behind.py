@@ -6,6 +6,7 @@ import atexit
 import threading
 import time
 import weakref
+from contextlib import suppress
 
 #: Seconds that they have to notice that they are not needed any more.
 _PATIENCE = 5.0
@@ -19,10 +20,11 @@ def leave_behind(thread: threading.Thread) -> None:
 
 
 def wait() -> None:
-    """Wait for those that have been left behind, together no longer than for one."""
+    """Wait for those that have been left behind, together no longer than for one, unless somebody interrupts that."""
     until = time.monotonic() + _PATIENCE
-    for thread in tuple(_left):
-        thread.join(max(0.0, until - time.monotonic()))
+    with suppress(KeyboardInterrupt):
+        for thread in tuple(_left):
+            thread.join(max(0.0, until - time.monotonic()))
 
 
 atexit.register(wait)

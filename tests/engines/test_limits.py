@@ -213,6 +213,17 @@ def test_the_end_of_the_process_waits_for_who_was_left_behind() -> None:
     assert ended.is_set()
 
 
+def test_an_interrupt_ends_that_without_a_word() -> None:
+    class Interrupted(threading.Thread):
+        def join(self, timeout: float | None = None) -> None:
+            raise KeyboardInterrupt
+
+    thread = Interrupted()
+    leave_behind(thread)
+    wait()
+    del thread  # or the end of the process waits for it
+
+
 def test_the_end_of_the_process_waits_for_all_no_longer_than_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A script with two searchers in the compiler waited for 10 s, and for 5 more with each solve."""
     now = 0.0
