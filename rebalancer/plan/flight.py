@@ -35,6 +35,7 @@ from rebalancer.model import (
 from rebalancer.model.evaluate import Value, add_up, apply_function
 from rebalancer.model.grid import DENSE_CELLS, apply
 from rebalancer.problem import Problem
+from rebalancer.problem.numbers import IntArray
 
 #: Which of a tally's objects: all, those that are not at home, or those that are.
 Share: TypeAlias = Literal["all", "away", "home"]
@@ -288,28 +289,23 @@ class Flight:
             return self.counted(leaf)
         tally = leaf.tally
         member = tally.member.astype(np.int64)
-        rows = np.arange(len(member))
-        flies = self._flies[member]
-        keys, lows, highs = [], [], []
 
-        def contribution(place: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        def contribution(rows: NDArray[np.int64], place: NDArray[np.int32]) -> tuple[IntArray, IntArray]:
             item = tally.item_of[place]
             weight = tally.weight_at(rows, place.astype(np.int64), len(self.problem.objects))
-            return item.astype(np.int64), np.where(leaf.counts(member, item), weight, 0)
+            return item.astype(np.int64), np.where(leaf.counts(member[rows], item), weight, 0)
 
-        item, weight = contribution(self.assignment[member])
-        other, arriving = contribution(self._goes[member])
-        same = flies & (item == other)
-        keys.append(tally.group * tally.items + item)
-        most = np.where(same, np.maximum(weight, arriving), weight)
-        least = np.where(same, np.minimum(weight, arriving), weight)
-        highs.append(np.where(flies, np.maximum(most, 0), weight))
-        lows.append(np.where(flies, np.minimum(least, 0), weight))
-        away = flies & ~same
-        keys.append((tally.group * tally.items + other)[away])
-        highs.append(np.maximum(arriving[away], 0))
-        lows.append(np.minimum(arriving[away], 0))
-        key = np.concatenate(keys)
+        item, weight = contribution(np.arange(len(member)), self.assignment[member])
+        flies = np.flatnonzero(self._flies[member])  # few: the others are at one end only
+        other, arriving = contribution(flies, self._goes[member[flies]])
+        here, same = weight[flies], item[flies] == other
+        most, least = weight.copy(), weight.copy()
+        most[flies] = np.maximum(np.where(same, np.maximum(here, arriving), here), 0)
+        least[flies] = np.minimum(np.where(same, np.minimum(here, arriving), here), 0)
+        group = tally.group[flies[~same]]
+        key = np.concatenate([tally.group * tally.items + item, group * tally.items + other[~same]])
+        highs = [most, np.maximum(arriving[~same], 0)]
+        lows = [least, np.minimum(arriving[~same], 0)]
         return _grid(tally, key, np.concatenate(lows)), _grid(tally, key, np.concatenate(highs))
 
 
