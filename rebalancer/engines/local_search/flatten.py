@@ -20,12 +20,13 @@ from rebalancer.engines.local_search.members import Members
 from rebalancer.engines.local_search.memberships import lay_out
 from rebalancer.engines.local_search.records import Pool, Records, packed
 from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Map, Model, Product, Ratio, Reduce
-from rebalancer.model.grid import apply, stack
+from rebalancer.model.grid import apply, most_often, stack
 from rebalancer.model.order import reduced, targets
 from rebalancer.problem.numbers import IntArray
 
-#: Records of at most this many words are written down cell by cell.
-DENSE_WORDS = 4_000_000
+#: Records of at most the first number of words are written down cell by cell; so are those of at most the second where
+#: exceptional ones, which are looked through one by one, are more than so many in some group.
+FEW_WORDS, DENSE_WORDS, _MOST_EXCEPTIONS = 100_000, 4_000_000, 8
 
 #: Groups of more objects are not moved as a whole; of groups of one kind, no more than so many.
 LARGEST_TEAM, MOST_TEAMS = 64, 50_000
@@ -131,13 +132,15 @@ class Flattener:
         if not grids or not row[at.C_SIZE]:
             return
         table, classes, keys, values = stack(column.groups, column.items, grids)
-        if len(keys) and row[at.C_SIZE] * len(grids) <= DENSE_WORDS:
+        words = row[at.C_SIZE] * len(grids)
+        by_cell = table.shape[:2] == (column.groups, column.items) and classes is None
+        if words > FEW_WORDS and by_cell and not len(keys):
+            table, keys, values = _with_exceptions(table, words > DENSE_WORDS)
+        elif len(keys) and (words <= FEW_WORDS or (words <= DENSE_WORDS and _crowded(keys, column.items))):
             wide = table if classes is None else table[:, classes]
             table = np.array(np.broadcast_to(wide, (column.groups, column.items, len(grids))))
             table[keys // column.items, keys % column.items] = values
             classes, keys = None, keys[:0]
-        elif table.size > DENSE_WORDS and table.shape[:2] == (column.groups, column.items) and not len(keys):
-            table, keys, values = _with_exceptions(table)
         row[at.C_RECORDS] = self._words.add(np.ascontiguousarray(table))
         row[at.C_ROW_STEP] = 0 if table.shape[0] == 1 else table.shape[1] * len(grids)
         if table.shape[1] > 1:
@@ -433,13 +436,22 @@ class Flattener:
         return flat
 
 
-def _with_exceptions(table: NDArray[np.int64]) -> tuple[NDArray[np.int64], IntArray, NDArray[np.int64]]:
-    """Return records that are written down cell by cell as the usual one and exceptions to it, if these are few."""
+def _with_exceptions(table: NDArray[np.int64], large: bool) -> tuple[NDArray[np.int64], IntArray, NDArray[np.int64]]:
+    """Return records that are written down cell by cell as the usual one and exceptions to it, if these are few.
+
+    Unless there are very many records (``large``), few in each group.
+    """
     usual = np.median(table[:, 0], axis=0).astype(np.int64)
     group, item = np.nonzero((table != usual).any(axis=-1))
-    if 8 * len(group) > table.shape[0] * table.shape[1]:
-        return table, group[:0], table[0, :0]
-    return usual[None, None], group * table.shape[1] + item, table[group, item]
+    keys = group * table.shape[1] + item
+    if 8 * len(keys) > table.shape[0] * table.shape[1] or not (large or not _crowded(keys, table.shape[1])):
+        return table, keys[:0], table[0, :0]
+    return usual[None, None], keys, table[group, item]
+
+
+def _crowded(keys: IntArray, items: int) -> bool:
+    """Whether there are more exceptions in some group than one would look through."""
+    return most_often(keys // items) > _MOST_EXCEPTIONS
 
 
 def _least(column: Column, known: dict[int, int]) -> int:

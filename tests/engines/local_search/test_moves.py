@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rebalancer import CapacitySpec, Rebalancer
+from rebalancer import CapacitySpec, GroupCountSpec, Rebalancer
 from rebalancer.engines.local_search import atoms, flatten
 from rebalancer.engines.local_search.flatten import Flattener
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, X_PLACE, X_WIDTH, Flat
 from rebalancer.engines.local_search.kernels.propagate import move, objective
-from rebalancer.model import Cells, GoalCells, Model, ModelBuilder, assemble
+from rebalancer.model import Cells, GoalCells, Model, ModelBuilder, Param, assemble
+from rebalancer.problem import ProblemBuilder
 from rebalancer.specs.registry import BUILT_IN
 from tests.property.problems import models, models_with
 from tests.property.test_every_kind_of_cell import formulas
@@ -89,6 +91,7 @@ def in_hash_rows() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(atoms, "DENSE_CELLS", 0)
         patch.setattr(atoms, "DENSE_SHARE", 0)
+        patch.setattr(flatten, "FEW_WORDS", 0)
         patch.setattr(flatten, "DENSE_WORDS", 0)
         yield
 
@@ -138,3 +141,30 @@ def test_every_kind_of_cell(case: tuple[ModelBuilder, Cells], seed: int) -> None
     builder, cells = case
     goal = GoalCells("goal", "any", 1, 0, builder.total(cells))  # type: ignore[arg-type]
     walk(assemble(builder, [goal], []), seed)
+
+
+def test_limits_that_differ_in_few_cells_are_not_written_down_cell_by_cell() -> None:
+    """Of 400 jobs on 300 hosts one has two tasks on its host: no word for each of the 120,000 cells."""
+    solver = Rebalancer(object_name="task", container_name="host")
+    hosts = {f"h{at}": [f"t{at}"] for at in range(300)}
+    hosts["h0"] += [f"t{at}" for at in range(300, 400)]
+    solver.set_assignment(hosts)
+    jobs = {f"j{at}": [f"t{at}"] for at in range(400)}
+    jobs["j0"].append("t301")
+    solver.add_partition("job", jobs)
+    solver.add_constraint(GroupCountSpec(scope="host", partition_name="job", limit=1))
+    assert len(Flattener(solver.model).fixed["words"]) < 1000
+
+
+def test_exceptions_are_those_of_items_and_not_of_their_classes() -> None:
+    """Three hosts, each a class of its own, in another order: the one limit that differs stays that of its host."""
+    world = ProblemBuilder("task", "host")
+    world.set_assignment({"h0": [f"t{at}" for at in range(12)], "h1": [], "h2": []})
+    world.add_partition("job", {f"j{job}": [f"t{at}" for at in range(3 * job, 3 * job + 3)] for job in range(4)})
+    builder = ModelBuilder(world.build())
+    room = [[-1, -1, -1]] * 3 + [[-1, -1, -3]]
+    limits = Param.of(np.array(room, object), 4, 3, column=np.array([2, 0, 1]))
+    excess = builder.hinge(builder.linear([(builder.tally("host", partition="job"), 1)], limits))
+    model = assemble(builder, [GoalCells("goal", "any", Fraction(1), 0, builder.total(excess))], [])
+    with in_hash_rows():
+        walk(model, 0)

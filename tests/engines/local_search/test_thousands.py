@@ -124,6 +124,7 @@ def test_mixtures(number: int, hashed: bool, monkeypatch: pytest.MonkeyPatch) ->
     if hashed:
         monkeypatch.setattr(atoms, "DENSE_CELLS", 0)
         monkeypatch.setattr(atoms, "DENSE_SHARE", 0)
+        monkeypatch.setattr(flatten, "FEW_WORDS", 0)
         monkeypatch.setattr(flatten, "DENSE_WORDS", 0)
     wander(mixtures()[number], number)
 
@@ -134,6 +135,7 @@ def test_searching(hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if hashed:
         monkeypatch.setattr(atoms, "DENSE_CELLS", 0)
         monkeypatch.setattr(atoms, "DENSE_SHARE", 0)
+        monkeypatch.setattr(flatten, "FEW_WORDS", 0)
         monkeypatch.setattr(flatten, "DENSE_WORDS", 0)
     model = crowded(120, 8)
     searcher = Searcher(model, Incumbent.of(model, Request(time_limit=1.0, deterministic=True)), 1)
