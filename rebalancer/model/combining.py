@@ -85,7 +85,7 @@ class Combining(Formulas):
         integers = factor.scaled(source.unit).in_units(unit, "nearest")
         low, high = scaled_range(source, integers)
         together = int(integers.largest_magnitude()) * most
-        if count != 1:
+        if count != 1 or not (_all_of(group_map, groups) and _all_of(item_map, items)):
             low, high = max(-together, count * min(0, low)), min(together, count * max(0, high))
         return self._add(
             Reduce(
@@ -286,6 +286,11 @@ class Combining(Formulas):
         count = source.groups * source.items
         mean = self.total(source, Fraction(1, count))
         return self.total(self.square(self.linear([(source, 1), (mean, -1)])))
+
+
+def _all_of(mapping: NDArray[Any] | None, outputs: int) -> bool:
+    """Whether something maps to every output."""
+    return mapping is None or len(np.unique(mapping[mapping >= 0])) == outputs
 
 
 def _common_multiple(low: int, high: int, limit: int) -> int | None:

@@ -449,3 +449,15 @@ def test_unlike_shapes_are_refused() -> None:
     model = ModelBuilder(world())
     with pytest.raises(ValueError, match="cannot be combined"):
         model.linear([(model.amount("host"), 1), (model.amount("rack"), 1)])
+
+
+def test_a_sum_of_nothing_is_within_its_bounds() -> None:
+    """Of 1 or 2 in each of two groups, a third sum adds up nothing: 0."""
+    world = ProblemBuilder("task", "host")
+    world.set_assignment({"h0": ["a"], "h1": ["b"]})
+    world.add_partition("job", {"x": ["a"], "y": ["b"]})
+    builder = ModelBuilder(world.build())
+    more = builder.linear([(builder.tally("host", partition="job"), 1)], 1)
+    sums = builder.regroup(more, np.array([0, 2]), np.array([0, 1]), 3, 2)
+    assert (sums.low, sums.high) == (0, 2)
+    assert builder.initial(sums).dense().tolist() == [[2, 1], [0, 0], [1, 2]]
