@@ -81,11 +81,13 @@ def read_plan(path: str) -> dict[str, Any]:
     """
     try:
         with open(path, encoding="utf-8") as stream:
-            content = json.load(stream)
+            content = json.load(stream, parse_constant=_no_number)
     except OSError as error:
         raise InputError([Fault("unreadable", f"cannot read: {error.strerror}", (), path, None, path)]) from None
     except UnicodeDecodeError:
         raise InputError([Fault("not-utf8", "the file is not UTF-8 text", (), None, None, path, 1, 1)]) from None
+    except RecursionError:
+        raise InputError([Fault("bad-json", "too much is nested in it", (), None, None, path, 1, 1)]) from None
     except ValueError as error:
         line, column = getattr(error, "lineno", 1), getattr(error, "colno", 1)
         message = f"no JSON: {getattr(error, 'msg', error)}"
@@ -95,6 +97,11 @@ def read_plan(path: str) -> dict[str, Any]:
         raise InputError(faults)
     plan: dict[str, Any] = content
     return plan
+
+
+def _no_number(text: str) -> Any:
+    """Refuse what Python writes for numbers that JSON has not."""
+    raise ValueError(f"{text} is no number")
 
 
 def verify_plan(

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rebalancer.problem import Fault, Path
+from rebalancer.scenario.plan_section import PlanOptions
+from rebalancer.scenario.settle import settle
 
 #: Faults of one file that are reported at most.
 _REPORTED = 20
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=True)
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+
+
+#: Waves count from 1; what needs more of them than fit into 32 bits is no plan of ours.
+_Wave: TypeAlias = Annotated[int, Field(ge=1, lt=2**31)]
+_Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 
 class StepRow(_Part):
@@ -25,9 +33,9 @@ class StepRow(_Part):
     object: str
     source: str | None = Field(description="Where it comes from; null: it was in no container.")
     destination: str | None = Field(description="Where it goes; null: to no container.")
-    wave: int = Field(ge=1, description="Steps of a wave may be in flight together, once the wave before is done.")
+    wave: _Wave = Field(description="Steps of a wave may be in flight together, once the wave before is done.")
     after: list[str] = Field(description="Steps that must be done before it starts, without waiting for whole waves.")
-    after_wave: int | None = Field(None, description="All steps up to this wave must be done as well.")
+    after_wave: _Wave | None = Field(None, description="All steps up to this wave must be done as well.")
     reason: str | None = Field(None, description="Why it is made, and made now.")
 
 
@@ -61,17 +69,17 @@ class ExcessRow(_Part):
     constraint: str
     item: str | None
     group: str | None
-    first_wave: int
-    last_wave: int
-    amount: float = Field(description="By how much, at most.")
+    first_wave: _Wave
+    last_wave: _Wave
+    amount: float = Field(ge=0, description="By how much, at most.")
     in_flight: Literal["always", "between_waves", "at_end"]
 
 
 class PeakRow(_Part):
     """How much is in flight in a wave."""
 
-    wave: int
-    steps: int
+    wave: _Wave
+    steps: _Count
     amounts: dict[str, float] = Field(description="Dimension: the amount in flight.")
     objective: list[float] = Field(description="By tuple position, once the wave is done.")
 
@@ -79,32 +87,32 @@ class PeakRow(_Part):
 class WavesPart(_Part):
     """How many waves, and how few there could be."""
 
-    count: int
-    lower_bound: int
+    count: _Count
+    lower_bound: _Count
     exact: bool
 
 
 class TotalsPart(_Part):
     """Sums over the plan."""
 
-    steps: int
-    objects: int
-    staged: int
-    blocked: int
-    blocked_at_least: int = Field(0, description="Every plan leaves so many moves blocked; 0: that is not proven.")
+    steps: _Count
+    objects: _Count
+    staged: _Count
+    blocked: _Count
+    blocked_at_least: _Count = Field(0, description="Every plan leaves so many moves blocked; 0: that is not proven.")
 
 
 class BeyondCapsRow(_Part):
     """A cap that a wave of the way back exceeds."""
 
-    wave: int = Field(ge=1)
+    wave: _Wave
     reason: str = Field(description="Which cap, and by how much.")
 
 
 class RollbackPart(_Part):
     """The way back; from any wave onwards, those of its steps that undo what was done."""
 
-    waves: int
+    waves: _Count
     steps: list[UndoRow]
     beyond_caps: list[BeyondCapsRow] = Field(
         [], description="Waves that no way was found to split within the caps, so that what has to hold does."
@@ -148,9 +156,19 @@ def plan_faults(content: Any) -> Iterator[Fault]:
             yield Fault("bad-plan", f"{place}: {one['msg']}", path, one.get("input"))
         return
     yield from _time_faults(content)
+    yield from _cap_faults(content["caps"])
     yield from _step_faults(content["steps"], ("steps",))
     yield from _step_faults(content["rollback"]["steps"], ("rollback", "steps"))
     known = {row["id"] for row in content["steps"]}
+    for row in content["staging"]:
+        for end in ("step", "until"):
+            if row[end] not in known:
+                message = f"'{row['object']}' waits from '{row['step']}' to '{row['until']}': '{row[end]}' is no step"
+                yield Fault("bad-plan", message, ("staging",), row[end])
+    for row in content["excess"]:
+        if row["last_wave"] < row["first_wave"]:
+            message = f"what '{row['constraint']}' exceeds ends in wave {row['last_wave']}, before it begins"
+            yield Fault("bad-plan", message, ("excess",), row["last_wave"])
     for row in content["rollback"]["steps"]:
         if row["undoes"] not in known:
             message = f"step '{row['id']}' undoes '{row['undoes']}', which is no step"
@@ -166,6 +184,11 @@ def _time_faults(content: Any) -> Iterator[Fault]:
         except ValueError:
             pass
         yield Fault("bad-plan", f"{name}: '{text}' is no time in ISO 8601 with its zone", (name,), text)
+
+
+def _cap_faults(caps: dict[str, Any]) -> Iterator[Fault]:
+    for fault in settle(PlanOptions, caps, ("caps",), "caps").faults:
+        yield replace(fault, code="bad-plan")
 
 
 def _step_faults(steps: list[dict[str, Any]], path: Path) -> Iterator[Fault]:

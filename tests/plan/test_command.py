@@ -1,6 +1,7 @@
 """`rebalance plan` and `rebalance verify`, their files, and what they say of a newer state."""
 
 import json
+import math
 import shlex
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -163,20 +164,63 @@ def test_all_that_was_edited_wrongly_in_a_plan_is_told_at_once(planned: tuple[Pa
     last, first_back = plan["steps"][-1], plan["rollback"]["steps"][0]
     last["after_wave"] = last["wave"]
     first_back |= {"undoes": "s99", "after": ["r98"]}
+    plan["caps"] = {"max_in_flight": -1, "max_in_fligt": 2}
+    plan["staging"] = [{"object": "t", "container": "h", "step": "s97", "until": last["id"]}]
+    excess = {"constraint": "fits", "item": None, "group": None, "first_wave": 2, "last_wave": 1, "amount": 0.5}
+    plan["excess"] = [{**excess, "in_flight": "at_end"}]
     (folder / "edited.json").write_text(json.dumps(plan), encoding="utf-8")
     code, _, err = run("verify", str(folder / "edited.json"))
     assert code == 2
     where = f"{folder / 'edited.json'}: error[bad-plan]: "
     assert err.splitlines() == [
+        f"{where}unknown field 'max_in_fligt' of caps; did you mean 'max_in_flight'?",
+        f"{where}max_in_flight: out of range: expected 0 or more, got -1",
         f"{where}step '{last['id']}' of wave {last['wave']} waits for wave {last['wave']}, which is no earlier one",
         f"{where}step 'r1' waits for 'r98', which is no step",
+        f"{where}'t' waits from 's97' to '{last['id']}': 's97' is no step",
+        f"{where}what 'fits' exceeds ends in wave 1, before it begins",
         f"{where}step 'r1' undoes 's99', which is no step",
     ]
 
 
 @pytest.mark.parametrize(
+    ("where", "value", "message"),
+    [
+        (("waves", "count"), -1, "waves.count: Input should be greater than or equal to 0"),
+        (("totals", "blocked"), -1, "totals.blocked: "),
+        (("peaks", 0, "objective", 0), math.nan, "NaN is no number"),
+        (("peaks", 0, "amounts", "x"), math.inf, "Infinity is no number"),
+        (("peaks", 0, "wave"), 0, "peaks.0.wave: "),
+        (("steps", 0, "wave"), 10**30, "steps.0.wave: "),
+        (("steps", 0, "after_wave"), 0, "steps.0.after_wave: "),
+        (("rollback", "waves"), -1, "rollback.waves: "),
+        (("expires",), "tomorrow", "expires: 'tomorrow' is no time"),
+    ],
+)
+def test_numbers_that_no_plan_has_are_told(
+    planned: tuple[Path, dict[str, Any]], where: tuple[Any, ...], value: Any, message: str
+) -> None:
+    folder, _ = planned
+    plan = json.loads((folder / "out" / "plan.json").read_text(encoding="utf-8"))
+    part = plan
+    for step in where[:-1]:
+        part = part[step]
+    part[where[-1]] = value
+    (folder / "edited.json").write_text(json.dumps(plan), encoding="utf-8")
+    code, _, err = run("verify", str(folder / "edited.json"))
+    assert code == 2
+    assert message in err
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "no JSON"), ("[]", "error[bad-plan]"), ('{"version": 1}', "steps: Field required"), (None, "cannot read")],
+    [
+        ("{", "no JSON"),
+        ("[" * 100_000, "too much is nested"),
+        ("[]", "error[bad-plan]"),
+        ('{"version": 1}', "steps: Field required"),
+        (None, "cannot read"),
+    ],
 )
 def test_what_is_no_plan_is_bad_input(tmp_path: Path, text: str | None, message: str) -> None:
     path = tmp_path / "plan.json"
