@@ -290,7 +290,7 @@ def _parsed(value: Any) -> Any:
         return {}
     try:
         return json.loads(str(value))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -112,6 +112,9 @@ class KubectlFile:
         except UnicodeDecodeError:
             self.report("the file is not UTF-8")
             return
+        except RecursionError:
+            self.report("too much is nested in it")
+            return
         except json.JSONDecodeError as error:
             place = (str(self.path), error.lineno, error.colno)
             self.faults.append(Fault("json-syntax", f"this is not JSON: {error.msg}", (), None, None, *place))
