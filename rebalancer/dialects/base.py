@@ -217,7 +217,7 @@ def parse(dialect: type[Dialect], problem: Problem, fields: Mapping[str, Any]) -
         statement = dialect.model_validate(dict(fields))
     except ValidationError as error:
         raise InputError(_field_fault(dialect, part) for part in error.errors(include_url=False)) from None
-    return translate(statement, Facts(problem))
+    return translate(statement, Facts(problem, (statement,)))
 
 
 def _field_fault(dialect: type[Dialect], error: Any) -> Fault:

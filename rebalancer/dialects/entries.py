@@ -112,8 +112,9 @@ def expand(problem: Problem, entries: Iterable[Constraint | Goal | Rules], taken
     faults = FaultList()
     warnings: list[Fault] = []
     counts: dict[str, int] = {}
-    facts = Facts(problem)
-    for entry in entries:
+    every = list(entries)
+    facts = Facts(problem, [entry.statement for entry in every if isinstance(entry, Rules)])
+    for entry in every:
         if isinstance(entry, Constraint):
             constraints.append(entry)
         elif isinstance(entry, Goal):

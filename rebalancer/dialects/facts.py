@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rebalancer.problem import UNPLACED, Fault, Names, Path, Problem, Scope, nearest
 from rebalancer.problem.numbers import IntArray
 from rebalancer.specs.selection import Selection
+
+if TYPE_CHECKING:
+    from rebalancer.dialects.base import Dialect
 
 #: Stands for an item of another name: never equal to an item, nor to none.
 _STRANGER = -2
@@ -22,10 +25,13 @@ class Facts:
     Parameters
     ----------
     problem : Problem
+    statements : sequence of Dialect
+        All that are translated with them.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, statements: Sequence[Dialect] = ()) -> None:
         self.problem = problem
+        self.statements = statements
         self.warnings: list[Fault] = []
         #: What a language worked out of the facts and needs again for its next statement.
         self.memory: dict[str, Any] = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,8 @@ from pydantic import Field
 from rebalancer.dialects import base
 from rebalancer.dialects.base import Dialect, Preference, Rule, State, Translation
 from rebalancer.dialects.facts import Facts
-from rebalancer.dialects.kubernetes_facts import Cluster, cluster
+from rebalancer.dialects.kubernetes_company import Gathering, Meeting
+from rebalancer.dialects.kubernetes_facts import Cluster, Taint, cluster
 from rebalancer.dialects.kubernetes_syntax import (
     Affinity,
     LabelOperator,
@@ -45,8 +47,6 @@ from rebalancer.specs.skew import SkewSpec
 
 _REQUIRED = "required_during_scheduling_ignored_during_execution"
 _PREFERRED = "preferred_during_scheduling_ignored_during_execution"
-#: What the scheduler adds to a place for each pod there that requires the newcomer's company.
-_HARD_AFFINITY_WEIGHT = 1
 
 
 class PodSpec(Part):
@@ -64,7 +64,8 @@ class Kubernetes(Dialect):
     Notes
     -----
     Required anti-affinity works in both directions, as in the scheduler: neither may join the other. Pods that require
-    the company of their own kind gather where such a pod cannot move; if there is none, all in one place.
+    the company of their own kind gather beside such a pod that is there for other reasons; if there is none, all in one
+    place. That several statements say so of one kind makes no difference, nor which of them says that a pod is fixed.
     """
 
     key: ClassVar[str] = "kubernetes"
@@ -89,11 +90,10 @@ class Kubernetes(Dialect):
         faults.extend(known.faults)
         if faults:
             return []
-        problem = facts.problem
-        pods = np.arange(len(problem.objects)) if self.pods is None else self.pods.members(problem)
-        fixed = np.empty(0, np.int64) if self.fixed is None else self.fixed.members(problem)
-        reader = _Reader(self, facts, known, pods, fixed)
-        return list(reader.rules())
+        if "kubernetes beside" not in facts.memory:
+            facts.memory["kubernetes beside"] = _Beside(facts, known)
+        beside: _Beside = facts.memory["kubernetes beside"]
+        return list(_Reader(self, facts, known, beside.fixed).rules(beside))
 
 
 def parse(problem: Problem, **statement: Any) -> Translation:
@@ -114,93 +114,50 @@ def parse(problem: Problem, **statement: Any) -> Translation:
 
 
 @dataclass(frozen=True, eq=False)
-class _Meeting:
-    """Pods that meet others, or should not, on nodes with the same value of a label; as one newcomer sees it.
+class _Required:
+    """Required affinity of pods: by which terms, whom all of these select, and which of them are judged themselves."""
+
+    terms: tuple[PodAffinityTerm, ...]
+    kind: int
+    pods: IntArray
+    targets: IntArray
+    own: IntArray
+
+
+class _Beside:
+    """What all statements say together: which pods do not move, and which ones require the company of their own kind.
 
     Parameters
     ----------
-    key : str
-        The node label.
-    item_of : int32 array
-        Its value on every node, -1: none.
-    pods, targets : int64 array
-        Whose rule it is, and whom it is about.
-    weight : int
-        What a meeting is worth.
+    facts : Facts
+    known : Cluster
     """
 
-    key: str
-    item_of: NDArray[np.int32]
-    pods: IntArray
-    targets: IntArray
-    weight: int = 0
+    def __init__(self, facts: Facts, known: Cluster) -> None:
+        statements = [one for one in facts.statements if isinstance(one, Kubernetes)]
+        fixed = [one.fixed.members(facts.problem) for one in statements if one.fixed is not None]
+        self.fixed: IntArray = np.unique(np.concatenate([np.empty(0, np.int64), *fixed]))
+        self._gathering: dict[tuple[str, bytes], IntArray] = {}
+        for statement in statements:
+            for one in _Reader(statement, facts, known, self.fixed).required():
+                for key in {term.topology_key for term in one.terms}:
+                    so_far = self.gathering(key, one.targets)
+                    self._gathering[key, one.targets.tobytes()] = np.union1d(so_far, one.own)
 
-    def refusal(self, state: State, obj: int, container: int) -> str | None:
-        """Return why the newcomer may not meet them; it makes no difference who has the rule."""
-        if obj in self.pods and self.beside(state, self.targets, obj, container):
-            return f"a pod that it keeps away from is in the same '{self.key}'"
-        if obj in self.targets and self.beside(state, self.pods, obj, container):
-            return f"a pod that keeps away from it is in the same '{self.key}'"
-        return None
+    def gathering(self, key: str, targets: IntArray) -> IntArray:
+        """Return the pods among some that may move and require the company of these, by a node label.
 
-    def score(self, state: State, obj: int, container: int) -> float | None:
-        """Return what the meetings are worth, for the newcomer and for those there."""
-        sides = [others for own, others in ((self.pods, self.targets), (self.targets, self.pods)) if obj in own]
-        return sum(self.weight * self.beside(state, others, obj, container) for others in sides) if sides else None
-
-    def beside(self, state: State, pods: IntArray, obj: int, container: int) -> int:
-        """Return how many of some pods, the newcomer aside, are on nodes with the value that a node has."""
-        if self.item_of[container] < 0:
-            return 0
-        there = state.where[state.running(pods[pods != obj])]
-        return int((self.item_of[there] == self.item_of[container]).sum())
-
-
-@dataclass(frozen=True, eq=False)
-class _Gathering:
-    """Pods that require the company of others, as one newcomer sees it.
-
-    Parameters
-    ----------
-    key : str
-        The node label.
-    item_of : int32 array
-        Its value on every node, -1: none.
-    pods, targets : int64 array
-        Whose rule it is, and the pods that all of its terms select.
-    selected : int64 array
-        The pods that this term selects.
-    """
-
-    key: str
-    item_of: NDArray[np.int32]
-    pods: IntArray
-    targets: IntArray
-    selected: IntArray
-
-    def check(self, state: State, obj: int, container: int) -> str | None:
-        """Return why not; the first of its kind may go anywhere."""
-        if obj not in self.pods:
-            return None
-        if self.item_of[container] < 0:
-            return f"it has no label '{self.key}'"
-        there = state.where[state.running(self.targets)]
-        if (not len(there) and obj in self.targets) or (self.item_of[there] == self.item_of[container]).any():
-            return None
-        return f"no pod that it requires is in the same '{self.key}'"
-
-    def score(self, state: State, obj: int, container: int) -> float | None:
-        """Return what it is worth to those there that require such a pod."""
-        if obj not in self.selected:
-            return None
-        meeting = _Meeting(self.key, self.item_of, self.pods, self.selected)
-        return _HARD_AFFINITY_WEIGHT * meeting.beside(state, self.pods, obj, container)
+        They are nobody's anchors: each of them would be there because of the others.
+        """
+        return self._gathering.get((key, targets.tobytes()), np.empty(0, np.int64))
 
 
 class _Reader:
     """Turns the fields of one pod spec into rules."""
 
-    def __init__(self, statement: Kubernetes, facts: Facts, known: Cluster, pods: IntArray, fixed: IntArray) -> None:
+    def __init__(self, statement: Kubernetes, facts: Facts, known: Cluster, fixed: IntArray) -> None:
+        problem = facts.problem
+        pods = np.arange(len(problem.objects)) if statement.pods is None else statement.pods.members(problem)
         self.statement = statement
         self.spec = statement.spec
         self.facts = facts
@@ -209,23 +166,22 @@ class _Reader:
         self.fixed = fixed
         #: The pods that are judged.
         self.movable = np.setdiff1d(pods, fixed)
-        self.selector_allows = self._selector_allows()
-        self.untolerated = known.untolerated(self.spec.tolerations, ("NoSchedule", "NoExecute"))
-        self.tolerated = np.array([not taints for taints in self.untolerated], bool)
 
-    def rules(self) -> Iterator[Rule]:
+    def rules(self, beside: _Beside) -> Iterator[Rule]:
         """Yield the rules, field by field."""
         path: Path = ("spec",)
         affinity = self.spec.affinity or Affinity()
         yield from self._nodes(path)
+        for required in self.required():
+            yield from self._together(required, beside, (*path, "affinity", "pod_affinity", _REQUIRED))
         for field, sign in (("pod_affinity", 1), ("pod_anti_affinity", -1)):
             asked: PodAffinity = getattr(affinity, field) or PodAffinity()
             below = (*path, "affinity", field)
-            terms: tuple[PodAffinityTerm, ...] = getattr(asked, _REQUIRED)
             preferred: tuple[PreferredPods, ...] = getattr(asked, _PREFERRED)
-            read = self._together if sign > 0 else self._apart
-            for kind, members in self._alike(*terms):
-                yield from read(terms, kind, members, (*below, _REQUIRED))
+            if sign < 0:
+                terms: tuple[PodAffinityTerm, ...] = getattr(asked, _REQUIRED)
+                for kind, members in self._alike(*terms):
+                    yield from self._apart(terms, kind, members, (*below, _REQUIRED))
             for position, one in enumerate(preferred):
                 for kind, members in self._alike(one.pod_affinity_term):
                     yield self._near(one, sign, kind, members, (*below, _PREFERRED, position))
@@ -254,7 +210,18 @@ class _Reader:
 
     # -- nodes --------------------------------------------------------------------------------------------------------
 
-    def _selector_allows(self) -> NDArray[np.bool_]:
+    @cached_property
+    def untolerated(self) -> list[list[Taint]]:
+        """The taints of each node that keep the pods away."""
+        return self.known.untolerated(self.spec.tolerations, ("NoSchedule", "NoExecute"))
+
+    @cached_property
+    def tolerated(self) -> NDArray[np.bool_]:
+        """The nodes without such taints."""
+        return np.array([not taints for taints in self.untolerated], bool)
+
+    @cached_property
+    def selector_allows(self) -> NDArray[np.bool_]:
         """Return the nodes that nodeSelector and required node affinity allow."""
         allowed = np.ones(len(self.facts.problem.containers), bool)
         for key, value in self.spec.node_selector.items():
@@ -331,24 +298,30 @@ class _Reader:
         )
         return self.known.selected((*term.label_selector.requirements, *narrowing), namespaces)
 
-    def _together(self, terms: tuple[PodAffinityTerm, ...], kind: int, pods: IntArray, path: Path) -> Iterator[Rule]:
+    def required(self) -> Iterator[_Required]:
+        """Yield the required affinity of pods that mean the same by it."""
+        affinity = self.spec.affinity
+        terms: tuple[PodAffinityTerm, ...] = getattr(affinity and affinity.pod_affinity, _REQUIRED, ())
+        for kind, pods in self._alike(*terms) if terms else ():
+            targets = self._matching(terms[0], kind)
+            for term in terms[1:]:
+                targets = np.intersect1d(targets, self._matching(term, kind))
+            yield _Required(terms, kind, pods, targets, np.intersect1d(self._judged(pods), targets))
+
+    def _together(self, one: _Required, beside: _Beside, path: Path) -> Iterator[Rule]:
         """Read required affinity: in the item of every term there is a pod that all terms select."""
-        if not terms:
-            return
-        targets = self._matching(terms[0], kind)
-        for term in terms[1:]:
-            targets = np.intersect1d(targets, self._matching(term, kind))
-        judged = self._judged(pods)
-        own, others = np.intersect1d(judged, targets), np.setdiff1d(judged, targets)
-        anchors = np.setdiff1d(targets, own)
-        for position, term in enumerate(terms):
+        pods, targets = one.pods, one.targets
+        others = np.setdiff1d(self._judged(pods), targets)
+        for position, term in enumerate(one.terms):
+            gathering = beside.gathering(term.topology_key, targets)
+            anchors = np.setdiff1d(targets, gathering)
             self.known.note_label(term.topology_key, (*path, position, "topology_key"))
             scope = self.known.scope(term.topology_key)
             who = self.facts.selection
             demands: list[Spec] = []
-            if len(own):
+            if len(one.own):
                 demands.append(
-                    AnchoredColocationSpec(scope=scope, objects=who(own), anchors=who(anchors), missing="refuse")
+                    AnchoredColocationSpec(scope=scope, objects=who(gathering), anchors=who(anchors), missing="refuse")
                 )
             if len(others):
                 demands.append(
@@ -356,15 +329,15 @@ class _Reader:
                         scope=scope, source=who(others), target=who(targets), min=1, missing="refuse"
                     )
                 )
-            gathering = _Gathering(
+            asked = Gathering(
                 term.topology_key,
                 self.known.topology(term.topology_key),
                 pods,
                 targets,
-                self._matching(term, kind),
+                self._matching(term, one.kind),
             )
             text = f"pod affinity by {term.topology_key}"
-            yield Rule(text, (*path, position), tuple(demands), check=gathering.check, score=gathering.score)
+            yield Rule(text, (*path, position), tuple(demands), check=asked.check, score=asked.score)
 
     def _apart(self, terms: tuple[PodAffinityTerm, ...], kind: int, pods: IntArray, path: Path) -> Iterator[Rule]:
         """Read required anti-affinity: no pod that a term selects is in its item, and none that selects the pod."""
@@ -379,7 +352,7 @@ class _Reader:
                 for some, others in pairs
                 if len(some) and len(others)
             )
-            meeting = _Meeting(term.topology_key, self.known.topology(term.topology_key), pods, targets)
+            meeting = Meeting(term.topology_key, self.known.topology(term.topology_key), pods, targets)
             yield Rule(f"pod anti-affinity by {term.topology_key}", (*path, position), demands, check=meeting.refusal)
 
     def _near(self, one: PreferredPods, sign: int, kind: int, pods: IntArray, path: Path) -> Rule:
@@ -392,7 +365,7 @@ class _Reader:
         if weight and len(targets) and len(pods):
             pair = GroupPairAffinity(first=who(pods), second=who(targets), affinity=weight)
             wishes = (Preference(GroupPairAffinitiesSpec(scope=self.known.scope(key), affinities=(pair,))),)
-        meeting = _Meeting(key, self.known.topology(key), pods, targets, weight)
+        meeting = Meeting(key, self.known.topology(key), pods, targets, weight)
         what = "affinity" if sign > 0 else "anti-affinity"
         return Rule(f"preferred pod {what} by {key}", path, wishes=wishes, score=meeting.score)
 

@@ -269,3 +269,46 @@ def test_pods_of_two_namespaces_that_require_the_same_company_are_of_one_kind() 
     assert goes(solver, "a") == ["n0"]
     assert holds(solver, {"a": "n0", "b": "n0", "c": "n0"})
     assert not holds(solver, {"a": "n1", "b": "n1", "c": "n0"})
+
+
+def several(specs: dict[str, dict[str, Any]], pods: dict[str, str | None], **fixed: list[str]) -> Any:
+    """Return a solver with one statement for each first letter of pods that all have the label app: web."""
+    statements = [
+        Kubernetes.model_validate(
+            {"pods": [name for name in pods if name[0] == letter], "spec": spec, "fixed": fixed.get(letter)}
+        )
+        for letter, spec in specs.items()
+    ]
+    return solver_of(statements, NODES, pods, {"labels": {name: {"app": "web"} for name in pods}})
+
+
+def test_statements_with_the_same_affinity_to_their_own_kind_gather_together() -> None:
+    """One after the other, all follow the first: two deployments that want each other cannot be in two zones."""
+    own = near("podAffinity", {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}})
+    apart: dict[str, str | None] = {"a1": "n1", "b1": "n1", "a2": "n2", "b2": "n2"}
+    solver = several({"a": own, "b": own}, apart)
+    assert not holds(solver, apart)
+    assert holds(solver, dict.fromkeys(apart, "n2"))
+    fixed = several({"a": own, "b": own}, apart, b=["b1"])
+    assert holds(fixed, {**dict.fromkeys(apart, "n1")})
+    assert not holds(fixed, {"a1": "n2", "b1": "n1", "a2": "n2", "b2": "n2"})
+    both = several({"a": own, "b": own}, apart, a=["a2"], b=["b1"])
+    assert holds(both, apart)  # each is beside one that cannot move
+
+
+def test_pods_that_only_match_are_anchors_of_all() -> None:
+    own = near("podAffinity", {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}})
+    pods: dict[str, str | None] = {"a1": "n1", "b1": "n1", "c1": "n1", "a2": "n2", "b2": "n2", "c2": "n2"}
+    solver = several({"a": own, "b": own, "c": {}}, pods)
+    assert holds(solver, pods)
+    assert not holds(solver, {**pods, "c2": "n1"})
+
+
+def test_a_pod_is_fixed_whichever_statement_says_so() -> None:
+    """Neither of two pods that do not move is judged, though either statement calls only one of them fixed."""
+    apart = near("podAntiAffinity", {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}})
+    pods: dict[str, str | None] = {"a1": "n1", "b1": "n1"}
+    for letters in ("ab", "ba"):
+        specs: dict[str, dict[str, Any]] = {letter: apart if letter == "a" else {} for letter in letters}
+        assert holds(several(specs, pods, a=["a1"], b=["b1"]), pods)
+        assert not holds(several(specs, pods, a=["a1"]), pods)
