@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -10,6 +11,8 @@ from rebalancer.plan.steps import Peak
 
 #: Waves, blocked moves, and places above a limit that are listed at most.
 _WAVES = 50
+#: What Markdown takes for more than a character: markup, HTML, links; an underscore only at the edge of a word.
+_MEANS_SOMETHING = re.compile(r"[\\|`*~<\[]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_])")
 _LISTED = 50
 
 
@@ -209,5 +212,5 @@ def _lines(rows: Iterable[Sequence[object]]) -> Iterator[str]:
 
 
 def _cell(value: object) -> str:
-    """Return a value that cannot break out of its cell, whatever a name holds."""
-    return str(value).replace("\\", "\\\\").replace("|", "\\|").replace("\r", " ").replace("\n", " ")
+    """Return a value that is shown as it is and cannot break out of its cell, whatever a name holds."""
+    return _MEANS_SOMETHING.sub(r"\\\g<0>", " ".join(str(value).splitlines()))

@@ -279,16 +279,28 @@ def test_a_plan_that_contradicts_itself_is_bad_input(
     assert message in err
 
 
-def test_names_cannot_break_out_of_the_summary(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("x|y", r"x\|y"),
+        ("<script>", r"\<script>"),
+        ("a*b*", r"a\*b\*"),
+        ("`x`[y](z)", r"\`x\`\[y](z)"),
+        ("&lt;", r"\&lt;"),
+        ("a&b_c", "a&b_c"),
+        ("__x", r"\_\_x"),
+    ],
+)
+def test_names_cannot_break_out_of_the_summary(tmp_path: Path, name: str, shown: str) -> None:
     text = (
-        SCENARIO.replace("[a]", "['x|y']")
-        .replace("{a: 10,", "{'x|y': 10,")
-        .replace("object_name: a,", "object_name: x|y,")
+        SCENARIO.replace("[a]", f"['{name}']")
+        .replace("{a: 10,", f"{{'{name}': 10,")
+        .replace("object_name: a,", f"object_name: '{name}',")
     )
     (tmp_path / "scenario.yaml").write_text(text, encoding="utf-8")
     assert run("plan", str(tmp_path / "scenario.yaml"), "-o", str(tmp_path / "out"))[0] == 0
     summary = (tmp_path / "out" / "plan.md").read_text(encoding="utf-8")
-    assert "| 1 | s1 | x\\|y | h0 | h3 |" in summary
+    assert f"| 1 | s1 | {shown} | h0 | h3 |" in summary
     assert f"| {tmp_path / 'scenario.yaml'} |" in summary
 
 
