@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, Engine, and_, create_engine, inspect, or_, select, update
+from sqlalchemy import Connection, Engine, Float, Integer, and_, create_engine, inspect, or_, select, update
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
@@ -89,6 +90,12 @@ class History:
                 yield connection
         except SQLAlchemyError as error:
             raise InputError([_away(self.url, error)]) from None
+        except InputError:
+            raise
+        except ValueError as error:  # somebody else has written there: a moment that is none, a text for a number
+            shown = shown_url(self.url)
+            message = f"the history in {shown} holds what no run has written: {error}"
+            raise InputError([Fault("unreadable-history", message, value=shown)]) from None
 
     # -- what a run writes --------------------------------------------------------------------------------------------
 
@@ -245,8 +252,14 @@ class History:
 
     def rows(self, query: Any) -> list[dict[str, Any]]:
         """Return what a query finds, row by row."""
+        numbers = [one.name for one in query.selected_columns if isinstance(one.type, Integer | Float)]
         with self._transaction() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
+            found = [dict(row) for row in connection.execute(query).mappings()]
+            for row in found:
+                for name in numbers:
+                    if not isinstance(row[name], int | float | Decimal | None):
+                        raise ValueError(f"{name} is {row[name]!r}")
+        return found
 
 
 #: What is not known of a run whose plan is none.

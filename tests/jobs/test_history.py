@@ -238,6 +238,28 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     assert fault(caught)[1].endswith("cannot be used: file is not a database")
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("update rebalancer_objectives set final = 'abc'", "final is 'abc'"),
+        ("update rebalancer_runs set started = 'yesterday'", "'yesterday'"),
+        ("update rebalancer_runs set sizes = '{'", "double quotes"),
+        ("update rebalancer_runs set moves = 'many'", "moves is 'many'"),
+    ],
+)
+def test_what_somebody_else_has_written_there(tmp_path: Path, history: History, change: str, said: str) -> None:
+    night(history, 0, objective=({"tuple_pos": 0, "initial": 9.0, "final": 3.0, "bound": None},))
+    with sqlite3.connect(tmp_path / "history.db") as connection:
+        connection.execute(change)
+    connection.close()
+    with pytest.raises(InputError) as error:
+        trends(history, None, 20)
+    code, message = fault(error)
+    assert code == "unreadable-history"
+    assert "holds what no run has written" in message
+    assert said in message
+
+
 def test_no_message_holds_a_password() -> None:
     for url in (
         "postgresql+psycopg://rb:hunter2@127.0.0.1:1/history",
