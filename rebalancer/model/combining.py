@@ -33,12 +33,12 @@ from rebalancer.model.units import (
 class Combining(Formulas):
     """Makes cells that combine several others."""
 
-    def total(self, source: Cells, coef: Amount = 1) -> Cells:
-        """Return the sum of all cells times ``coef``: shape (1, 1)."""
+    def total(self, source: Cells, coef: Amount = 1, *, up: bool = False) -> Cells:
+        """Return the sum of all cells times ``coef``: shape (1, 1). ``up`` as in `regroup`."""
         if source.groups * source.items == 1 and coef == 1 and source.largest <= EXACT_LIMIT:
             return source
         # of what is added up from everywhere it is goals that are made: small integers are proven sooner
-        return self.regroup(source, None, None, 1, 1, coef, limit=EXACT_LIMIT)
+        return self.regroup(source, None, None, 1, 1, coef, limit=EXACT_LIMIT, up=up)
 
     def sum_groups(self, source: Cells, coef: Amount = 1) -> Cells:
         """Return the sum over groups: shape (1, items)."""
@@ -58,11 +58,13 @@ class Combining(Formulas):
         coef: Amount = 1,
         *,
         limit: int = LARGE_LIMIT,
+        up: bool = False,
     ) -> Cells:
         """Return sums of the cells that map to each output cell; -1 leaves out, None sends all to 0.
 
         Exact where the integers stay below ``limit``, and it is not the coefficients that make them larger than
-        `EXACT_LIMIT`.
+        `EXACT_LIMIT`. Otherwise rounded to the nearest or, of what is never negative, ``up``, so that what is above 0
+        stays above 0.
         """
         factor = as_param(coef)
         count = self._most_inputs(source, group_map, item_map, groups, items, factor.grid)
@@ -73,16 +75,16 @@ class Combining(Formulas):
         whole = int(factor.grid.largest_magnitude())
         if size / exact > (limit if whole <= 2**COEFFICIENT_BITS else EXACT_LIMIT):
             bits = min(COEFFICIENT_BITS, whole.bit_length())
-            source = self.rounded(source, max(1, (EXACT_LIMIT >> bits) * source.largest // most))
+            source = self.rounded(source, max(1, (EXACT_LIMIT >> bits) * source.largest // most), up)
             most = min(self._sums[source.index], source.largest * count)
             unit = source.unit * abs(factor.unit)
             error = factor.largest() * source.error * count + factor.slack * source.unit * most
             if factor.largest() * source.unit * most / unit > EXACT_LIMIT:
                 unit = Fraction(2) ** math.ceil(log2(size) - math.log2(EXACT_LIMIT) + 1)
-                error += unit * most / 2
+                error += unit * most / (1 if up else 2)
         if not most:  # of nothing but zeros it makes no difference, but a coefficient has to fit
             unit = factor.largest() * source.unit or unit
-        integers = factor.scaled(source.unit).in_units(unit, "nearest")
+        integers = factor.scaled(source.unit).in_units(unit, "up" if up else "nearest")
         low, high = scaled_range(source, integers)
         together = int(integers.largest_magnitude()) * most
         if count != 1 or not (_all_of(group_map, groups) and _all_of(item_map, items)):
@@ -164,17 +166,22 @@ class Combining(Formulas):
             )
         )
 
-    def largest_of(self, sources: Sequence[Cells], *, smallest: bool = False) -> Cells:
-        """Return the largest (or smallest) of several cells of one shape, cell by cell."""
+    def in_one_unit(self, sources: Sequence[Cells]) -> tuple[Cells, ...]:
+        """Return cells in a unit that they have in common, rounded up where none is fine enough for all."""
         unit = rational_gcd([cells.unit for cells in sources])
         same = tuple(
             cells if cells.unit == unit else self._map(Function.IDENTITY, [(cells, 1)], 0, EXACT_LIMIT, finest=unit)
             for cells in sources
         )
-        if any(cells.unit != same[0].unit for cells in same):  # no common unit is fine enough for all
+        if any(cells.unit != same[0].unit for cells in same):
             size = max(cells.largest * cells.unit for cells in sources)
             unit = Fraction(2) ** (math.ceil(log2(size)) - SCALAR_LIMIT.bit_length() + 1)
             same = tuple(self.raised(cells, unit) for cells in sources)
+        return same
+
+    def largest_of(self, sources: Sequence[Cells], *, smallest: bool = False) -> Cells:
+        """Return the largest (or smallest) of several cells of one shape, cell by cell."""
+        same = self.in_one_unit(sources)
         pick = min if smallest else max
         return self._add(
             Extremum(

@@ -125,12 +125,13 @@ class Formulas:
                 return self._map(Function.SQUARE, terms, x.exact_const, SQUARED_LIMIT)
         return self._map(Function.SQUARE, [(self.rounded(x, SQUARED_LIMIT), 1)], 0, SQUARED_LIMIT)
 
-    def rounded(self, x: Cells, limit: int) -> Cells:
-        """Return x in units so coarse that its integers stay below ``limit``."""
+    def rounded(self, x: Cells, limit: int, up: bool = False) -> Cells:
+        """Return x in units so coarse that its integers stay below ``limit``; rounded to the nearest, or ``up``."""
         if x.largest <= limit:
             return x
         divisor = 2 ** math.ceil(math.log2(x.largest / limit))
-        return self._map(Function.ROUND, [(x, 1)], 0, LARGE_LIMIT, Param.constant(divisor * x.unit))
+        function = Function.RAISE if up else Function.ROUND
+        return self._map(function, [(x, 1)], 0, LARGE_LIMIT, Param.constant(divisor * x.unit))
 
     def ceil(self, x: Cells, divisor: Param) -> Cells:
         """Return ⌈x / divisor⌉ with a positive divisor for every cell."""

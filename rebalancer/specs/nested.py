@@ -86,6 +86,11 @@ def _some(specs: tuple[Spec, ...]) -> tuple[Spec, ...]:
     return specs
 
 
+def _violation(model: ModelBuilder, parts: list[Component]) -> Cells:
+    sums = [model.total(model.hinge(part.cells), part.weight, up=True) for part in parts]
+    return model.linear([(each, 1) for each in model.in_one_unit(sums)])
+
+
 class LogicalSpec(Spec):
     """Base of the specs that combine the violations of others."""
 
@@ -95,11 +100,11 @@ class LogicalSpec(Spec):
     )
 
     def violations(self, model: ModelBuilder) -> list[Cells]:
-        """Return the violation of each nested constraint: the sum over its components, one cell each."""
-        return [
-            model.linear([(model.total(model.hinge(part.cells), part.weight), 1) for part in spec.components(model)])
-            for spec in self.generic_specs
-        ]
+        """Return the violation of each nested constraint: the sum over its components, one cell each.
+
+        None is rounded to 0, however little is violated.
+        """
+        return [_violation(model, spec.components(model)) for spec in self.generic_specs]
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
         yield from super().faults(problem)

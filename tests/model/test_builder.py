@@ -77,6 +77,7 @@ def grown(draw: st.DrawFn, model: ModelBuilder, cells: Cells) -> Cells:
         "rounded": lambda: model.rounded(cells, 1000),
         "ceil": lambda: model.ceil(cells, draw(params(cells, POSITIVE))),
         "total": lambda: model.total(cells, draw(params(cells))),
+        "up": lambda: model.total(model.hinge(cells), draw(params(cells, POSITIVE)), up=True),
         "groups": lambda: model.sum_groups(cells, draw(params(cells))),
         "items": lambda: model.sum_items(cells, draw(params(cells))),
         "largest": lambda: model.largest(cells, smallest=draw(st.booleans())),
