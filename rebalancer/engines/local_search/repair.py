@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rebalancer.engines.budget import STEP, Budget
 from rebalancer.engines.local_search.kernels.descent import descend, swap_down
 from rebalancer.engines.local_search.kernels.layout import C_HIGH, C_LOW, C_WIDTH, N_BROKEN
-from rebalancer.engines.local_search.kernels.trail import M_NOW, T_LENGTH, T_POSITION, appraise
+from rebalancer.engines.local_search.kernels.trail import M_BEST, M_NOW, NEVER, T_LENGTH, T_POSITION, appraise
 from rebalancer.engines.local_search.kernels.walk import anneal
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def repair(searcher: Searcher, budget: Budget) -> bool:
                 anneal(flat, trail, int(steps / 20), hot, hot, 0.4, 0.1, 0.3)
                 budget.spend(steps / 20 * STEP)
                 budget.tick(int(steps / 20))
+                if trail.merits[M_BEST] < NEVER:  # it was where everything holds, and may have walked on
+                    searcher.rest()
                 trail.numbers[T_LENGTH] = 0
                 if not flat.counts[N_BROKEN] or budget.over:
                     break

@@ -13,7 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, Rebalancer, ToFreeSpec
+from rebalancer import (
+    BalanceSpec,
+    CapacitySpec,
+    MinimizeMovementSpec,
+    MoveGroupSpec,
+    MovesInProgressSpec,
+    Rebalancer,
+    ToFreeSpec,
+)
 from rebalancer.engines.base import Progress, Request, Status
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
@@ -104,6 +112,21 @@ def test_a_broken_start_is_repaired(bears: int) -> None:
     assert model.evaluate(answer.assignment).feasible
     assert np.bincount(answer.assignment).tolist() == [7, 7, 7, 7]
     assert answer.status is Status.OPTIMAL, "nothing is more even than even"
+
+
+def test_repair_keeps_the_answer_that_it_walks_past() -> None:
+    """Jobs that share tasks have to be in one place each, and t0 cannot leave its own."""
+    solver = Rebalancer("task", "host")
+    contents = {"h0": ["t0", "t1", "t2", "t3", "t4", "t9"], "h1": [], "h2": ["t8"], "h3": []}
+    solver.set_assignment(contents, unassigned=["t5", "t6", "t7"])
+    jobs = {"j0": [0, 5, 8], "j1": [0, 2, 3, 4, 7, 8, 9], "j2": [0, 2, 4, 5, 6, 7, 8, 9]}
+    solver.add_partition("job", {job: [f"t{task}" for task in tasks] for job, tasks in jobs.items()})
+    solver.add_constraint(MovesInProgressSpec(moves=[{"object": "t0", "to_container": "h1"}]))
+    solver.add_constraint(MoveGroupSpec(partition="job"), policy="HARD")
+    request = Request(time_limit=None, iterations=60_000, deterministic=True)
+    answer = LocalSearchEngine().solve(solver.model, request)
+    assert answer.assignment is not None
+    assert solver.model.evaluate(answer.assignment).feasible
 
 
 def test_what_cannot_be_repaired_is_unknown() -> None:
