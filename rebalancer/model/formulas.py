@@ -11,6 +11,7 @@ import numpy as np
 from rebalancer.model.cells import Cells, Extremum, Function, Gather, Map, Product, Reduce, Term
 from rebalancer.model.grid import Grid, most_often
 from rebalancer.model.param import Param, rational_gcd
+from rebalancer.model.sign import is_never_negative
 from rebalancer.model.units import (
     COEFFICIENT_BITS,
     EXACT_LIMIT,
@@ -109,7 +110,7 @@ class Formulas:
 
     def hinge(self, x: Cells) -> Cells:
         """Return max(0, x)."""
-        if x.low >= 0:
+        if x.low >= 0 and (not x.error or is_never_negative(x)):  # rounded up to 0 it may be below
             return x
         return self._map_of(Function.HINGE, x)
 

@@ -171,6 +171,16 @@ def world() -> Problem:
     return builder.build()
 
 
+def test_what_is_rounded_up_to_0_is_not_below_it() -> None:
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({"h0": [], "h1": ["a"]})
+    builder.add_object_dimension("mem", {"a": 10**17})
+    model = ModelBuilder(builder.build())
+    over = model.hinge(model.linear([(model.amount("host", "mem"), 1)], Fraction(-3, 10)))
+    values = CellValues(model.problem, model.problem.initial)
+    assert floats_of(over, evaluate_cells(values, over)).dense().tolist() == [[0, 1e17]]
+
+
 #: a moves to h2, c leaves, d arrives in h0
 MOVED = np.array([2, 0, -1, 0], np.int32)
 
