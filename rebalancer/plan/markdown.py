@@ -11,9 +11,9 @@ from rebalancer.plan.steps import Peak
 
 #: Waves, blocked moves, and places above a limit that are listed at most.
 _WAVES = 50
+_LISTED = 50
 #: What Markdown takes for more than a character: markup, HTML, links; an underscore only at the edge of a word.
 _MEANS_SOMETHING = re.compile(r"[\\|`*~<\[]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_])")
-_LISTED = 50
 
 
 def to_markdown(
