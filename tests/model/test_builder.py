@@ -114,7 +114,7 @@ def formulas(draw: st.DrawFn) -> tuple[Problem, ModelBuilder, Cells, np.ndarray]
 
 
 @given(formulas())
-@settings(max_examples=600)
+@settings(max_examples=300)
 def test_integers_are_within_their_error_and_range(case: tuple[Problem, ModelBuilder, Cells, np.ndarray]) -> None:
     problem, model, _, assignment = case
     values = CellValues(problem, assignment)
@@ -136,7 +136,7 @@ def test_integers_are_within_their_error_and_range(case: tuple[Problem, ModelBui
 
 
 @given(formulas())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_sparse_and_dense_agree(case: tuple[Problem, ModelBuilder, Cells, np.ndarray]) -> None:
     problem, model, _, assignment = case
     dense = CellValues(problem, assignment)
@@ -152,7 +152,7 @@ def test_sparse_and_dense_agree(case: tuple[Problem, ModelBuilder, Cells, np.nda
 
 
 @given(formulas())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_the_start_is_the_initial_assignment(case: tuple[Problem, ModelBuilder, Cells, np.ndarray]) -> None:
     problem, model, cells, _ = case
     assert np.array_equal(model.initial(cells).dense(), integers(problem, cells, problem.initial))

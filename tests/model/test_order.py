@@ -17,7 +17,7 @@ from tests.model.test_grid import some_grid
 
 @pytest.mark.parametrize("rare", [False, True])
 @given(data=st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_order_statistics_are_those_of_sorted_lists(rare: bool, data: st.DataObject) -> None:
     grid = data.draw(some_grid(data.draw(st.integers(1, 5)), data.draw(st.integers(1, 5))))
     shape = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))

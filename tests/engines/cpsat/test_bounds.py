@@ -94,7 +94,7 @@ def check(model: Model, lies: int = 0) -> Hurried:
 def test_what_is_ruled_out_cannot_be_reached() -> None:
     taken: list[Hurried] = []
 
-    @settings(max_examples=200)
+    @settings(max_examples=100)
     @given(models(objects=4, containers=3))
     def every(model: Model) -> None:
         taken.append(check(model))
@@ -108,7 +108,7 @@ def test_what_is_ruled_out_cannot_be_reached() -> None:
 def test_what_is_ruled_out_once_is_not_believed() -> None:
     taken: list[Hurried] = []
 
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(models(objects=4, containers=3))
     def every(model: Model) -> None:
         taken.append(check(model, lies=1))
@@ -131,7 +131,7 @@ def test_a_larger_problem_is_closed_by_ruling_out() -> None:
 def test_a_ceiling_leaves_what_is_below_it() -> None:
     reached = 0
 
-    @settings(max_examples=80)
+    @settings(max_examples=50)
     @given(models(objects=4, containers=3))
     def every(model: Model) -> None:
         nonlocal reached

@@ -9,7 +9,7 @@ from rebalancer.model import Model
 from tests.property.problems import every_feasible, models
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(models(objects=4, containers=3))
 def test_every_feasible_assignment_is_left(model: Model) -> None:
     literals = all_candidates(model)

@@ -42,7 +42,7 @@ def check(model: Model) -> None:
 
 @pytest.mark.parametrize("key", sorted(CATALOGUE))
 def test_no_answer_has_less_with_any_spec(key: str) -> None:
-    @settings(max_examples=10)
+    @settings(max_examples=5)
     @given(models_with(key))
     def every(model: Model) -> None:
         check(model)
@@ -50,7 +50,7 @@ def test_no_answer_has_less_with_any_spec(key: str) -> None:
     every()
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(models(objects=4, containers=3))
 def test_no_answer_has_less(model: Model) -> None:
     check(model)

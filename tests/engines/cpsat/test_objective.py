@@ -81,7 +81,7 @@ def test_the_exact_formula_is_minimised(seed: int, monkeypatch: pytest.MonkeyPat
     assert model.real(0, answer.bounds[0]) <= best
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(models(objects=4, containers=3))
 def test_any_specs_minimised_by_their_exact_formula(model: Model) -> None:
     with pytest.MonkeyPatch.context() as patch:

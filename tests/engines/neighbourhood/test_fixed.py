@@ -43,7 +43,7 @@ def freeing(model: Model, search: Incumbent, objects: Any) -> Choice:
     return Choice.among(search.best, np.array(objects), np.arange(-1, len(model.problem.containers)))
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(models(objects=4, containers=3))
 def test_all_freed_end_at_the_optimum(model: Model) -> None:
     best, found = optimum(model), first_of(model)

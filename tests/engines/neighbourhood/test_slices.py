@@ -56,7 +56,7 @@ def check(model: Model, data: st.DataObject) -> None:
             assert all(holds(mine, hard) for hard in sliced.model.hard) == all(holds(real, hard) for hard in model.hard)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(formulas(), st.sampled_from([1, -1]), st.data())
 def test_every_kind_of_cell_slices(case: tuple[ModelBuilder, Cells], sign: int, data: st.DataObject) -> None:
     builder, cells = case
@@ -64,7 +64,7 @@ def test_every_kind_of_cell_slices(case: tuple[ModelBuilder, Cells], sign: int, 
     check(replace(assemble(builder, [goal], [])), data)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(models(), st.data())
 def test_every_spec_slices(model: Model, data: st.DataObject) -> None:
     check(model, data)
