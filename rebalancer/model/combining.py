@@ -33,12 +33,16 @@ from rebalancer.model.units import (
 class Combining(Formulas):
     """Makes cells that combine several others."""
 
-    def total(self, source: Cells, coef: Amount = 1, *, up: bool = False) -> Cells:
-        """Return the sum of all cells times ``coef``: shape (1, 1). ``up`` as in `regroup`."""
-        if source.groups * source.items == 1 and coef == 1 and source.largest <= EXACT_LIMIT:
+    def total(self, source: Cells, coef: Amount = 1, *, up: bool = False, large: bool = False) -> Cells:
+        """Return the sum of all cells times ``coef``: shape (1, 1). ``up`` as in `regroup`.
+
+        What is added up from everywhere mostly makes a goal, so it is rounded where integers get large: small ones are
+        proven sooner. ``large`` keeps them, for what has to hold.
+        """
+        limit = LARGE_LIMIT if large else EXACT_LIMIT
+        if source.groups * source.items == 1 and coef == 1 and source.largest <= limit:
             return source
-        # of what is added up from everywhere it is goals that are made: small integers are proven sooner
-        return self.regroup(source, None, None, 1, 1, coef, limit=EXACT_LIMIT, up=up)
+        return self.regroup(source, None, None, 1, 1, coef, limit=limit, up=up)
 
     def sum_groups(self, source: Cells, coef: Amount = 1) -> Cells:
         """Return the sum over groups: shape (1, items)."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field
 
-from rebalancer.model import Component, Param
-from rebalancer.problem import UNPLACED, Fault
+from rebalancer.model import Component, Grid, Param
+from rebalancer.problem import UNPLACED, Fault, FixedPoint
 from rebalancer.specs.base import Spec
 from rebalancer.specs.checks import vector_faults
 from rebalancer.specs.fields import DimensionOrCount, ItemName, Number, ScopeOrContainer, exact
@@ -18,6 +18,7 @@ from rebalancer.specs.fields import DimensionOrCount, ItemName, Number, ScopeOrC
 if TYPE_CHECKING:
     from rebalancer.model import Cells, ModelBuilder
     from rebalancer.problem import Problem
+    from rebalancer.problem.numbers import IntArray
 
 
 class TransitionCostSpec(Spec):
@@ -56,7 +57,7 @@ class TransitionCostSpec(Spec):
         return model.hinge(model.linear([(value, 1)], -exact(self.allowance))) if self.allowance else value
 
     def components(self, model: ModelBuilder) -> list[Component]:
-        return [Component(model.linear([(self._value(model), 1)], -exact(self.allowance)), "all")]
+        return [Component(model.linear([(self._value(model, large=True), 1)], -exact(self.allowance)), "all")]
 
     def faults(self, problem: Problem) -> Iterator[Fault]:
         yield from super().faults(problem)
@@ -65,7 +66,8 @@ class TransitionCostSpec(Spec):
             message = f"'allowance' must not be negative, got {float(self.allowance):g}"
             yield Fault("out-of-range", message, ("allowance",), self.allowance)
 
-    def _value(self, model: ModelBuilder) -> Cells:
+    def _value(self, model: ModelBuilder, large: bool = False) -> Cells:
+        """Return what all moves cost; ``large`` as in `total`."""
         problem = model.problem
         scope = problem.scopes[self.scope or problem.container_name]
         count = len(scope.items)
@@ -74,31 +76,53 @@ class TransitionCostSpec(Spec):
         if not len(member):
             return model.linear([])
         between = model.custom_tally(home[member], member, count, scope.item_of, count, self.dimension)
-        within = dict.fromkeys(range(count), Fraction(0))
-        listed = {}
+        default = exact(self.default)
+        listed = {(item, item): Fraction(0) for item in range(count)} if default else {}
+        within = {}
         for source, row in self.costs.items():
             for destination, amount in row.items():
-                listed[scope.items.index[source], scope.items.index[destination]] = exact(amount)
-        within |= {source: own for (source, destination), own in listed.items() if source == destination}
-        listed |= {(item, item): own for item, own in within.items()}
+                start, end = scope.items.index[source], scope.items.index[destination]
+                if start != end:
+                    listed[start, end] = exact(amount)
+                elif amount:
+                    within[start] = exact(amount)
         pairs = sorted(listed)
-        keys = np.array([source * count + destination for source, destination in pairs], np.int64)
-        default = np.array([[exact(self.default)]], object)
-        table = Param.of(default, count, count, keys=keys, values=[listed[pair] for pair in pairs])
-        cost = model.total(between, table)
-        pays = np.array([within[item] != 0 for item in range(count)])
-        inside = member[pays[home[member]]]
-        if not len(inside):
+        keys = np.array([start * count + end for start, end in pairs], np.int64)
+        table = Param.of([[default]], count, count, keys=keys, values=[listed[pair] for pair in pairs])
+        cost = model.total(between, table, large=large)
+        paying = sorted(within)
+        inside = self._inside(model, between, home, np.array(paying, np.int64))
+        if inside is None:
             return cost
+        own = Param.of([[within[item]] for item in paying])
+        return model.linear([(cost, 1), (model.total(inside, own, large=large), 1)])
+
+    def _inside(self, model: ModelBuilder, between: Cells, home: IntArray, paying: IntArray) -> Cells | None:
+        """Return how much moves within each of some items: shape (items, 1); None where nothing is.
+
+        What is in the item that it comes from, less what stays where it is. Both are amounts, so little that moves is
+        not lost in the difference of two large costs.
+        """
+        row = np.full(between.items, -1)
+        row[paying] = np.arange(len(paying))
+        member = np.flatnonzero((home >= 0) & (row[home] >= 0))
+        if not len(member):
+            return None
+        count = between.items
+        own = Grid(count, count, np.zeros((1, 1), np.int64), None, paying * (count + 1), np.ones_like(paying))
+        there = model.regroup(between, row, None, len(paying), 1, Param(own, Fraction(1)))
+        problem = model.problem
         known = problem.dimension(self.dimension)
-        origin = problem.origin[inside].astype(np.int64)
-        weight = known.values[inside, 0]
+        origin = problem.origin[member].astype(np.int64)
+        weight = known.values[member, 0]
         if known.dynamic is not None:
             at = problem.scopes[known.dynamic.scope].item_of[origin]
-            weight = known.dynamic.at(at, inside, len(problem.objects))
-        stays = [
-            within[item] * Fraction(value, known.scale)
-            for item, value in zip(home[inside].tolist(), weight.tolist(), strict=True)
-        ]
-        containers = problem.scopes[problem.container_name].item_of
-        return model.linear([(cost, 1), (model.located(containers, origin, inside, stays), -1)])
+            weight = known.dynamic.at(at, member, len(problem.objects))
+        stays = model.located(
+            problem.scopes[problem.container_name].item_of,
+            origin,
+            member,
+            FixedPoint(weight, known.scale),
+            memberships=(row[home[member]], member, len(paying)),
+        )
+        return model.linear([(there, 1), (stays, -1)])

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from rebalancer.problem import ProblemBuilder
+from rebalancer.problem import Problem, ProblemBuilder
 from rebalancer.specs.transition_cost import TransitionCostSpec
-from tests.specs.worlds import broken, codes, faults, goal, world
+from tests.specs.worlds import broken, codes, faults, feasible, goal, world
 
 HOSTS = {"h0": {"h1": 2, "h3": 0.5}, "h1": {"h0": 7}}
 
@@ -78,3 +78,35 @@ def test_costs_beyond_64_bits_are_held_in_a_coarser_unit() -> None:
     assert goal(problem, spec, {"a": "h1"}) == pytest.approx(1e19, abs=error)
     assert goal(problem, spec, {"a": "h2"}) == pytest.approx(0, abs=error)
     assert goal(problem, spec, {"a": "h1", "b": "h0"}) == pytest.approx(1e19 + 1e7, abs=error)
+
+
+LARGE = 28_967_296_199_403_095  # above 2^54: doubles are 4 apart
+
+
+def large() -> Problem:
+    """One large and one small task on two hosts of a zone, and a zone without hosts."""
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({"h0": ["big", "small"], "h1": []})
+    builder.add_scope("zone", {"z0": [], "z1": ["h0", "h1"]})
+    builder.add_object_dimension("mem", {"big": LARGE, "small": 2})
+    return builder.build()
+
+
+@pytest.mark.parametrize("cost", [1, 0.3])
+def test_little_that_moves_within_an_item_is_seen_beside_much_that_stays(cost: float) -> None:
+    spec = TransitionCostSpec(scope="zone", dimension="mem", costs={"z1": {"z0": 0, "z1": cost}})
+    assert broken(large(), spec) == (0, 0)
+    assert broken(large(), spec, {"small": "h1"}) == (pytest.approx(2 * cost), 1)
+    assert broken(large(), spec, {"big": "h1"}) == (pytest.approx(LARGE * cost), 1)
+    assert not feasible(large(), spec, {"small": "h1"})
+    assert goal(large(), spec) == 0
+    assert goal(large(), spec, {"small": "h1"}) == pytest.approx(2 * cost)
+
+
+def test_what_large_amounts_may_cost_between_items_holds_to_the_unit() -> None:
+    builder = ProblemBuilder("task", "host")
+    builder.set_assignment({"h0": ["big", "small"], "h1": []})
+    builder.add_object_dimension("mem", {"big": LARGE, "small": 2})
+    fields = {"dimension": "mem", "costs": {"h0": {"h1": 3}}}
+    assert broken(builder.build(), TransitionCostSpec(allowance=3 * LARGE, **fields), {"big": "h1"})[1] == 0
+    assert broken(builder.build(), TransitionCostSpec(allowance=3 * LARGE - 1, **fields), {"big": "h1"})[1] == 1
