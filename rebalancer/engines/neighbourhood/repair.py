@@ -1,7 +1,7 @@
 """From an assignment that breaks a hard cell to one that breaks none: the same search, with the violations to minimise.
 
 The relaxed model has no hard cells; what they demand is its one objective, Σ max(0, cell - bound), each constraint's
-share scaled so that none drowns the others.
+share scaled so that none drowns the others, and rounded up where it is large.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from rebalancer.model import (
     Term,
     evaluate_cells,
 )
+from rebalancer.model.units import form_range
 
 #: What each constraint's violation counts for at the start, and the most that anything may add up to.
 _SHARE, _MOST = 2**20, 2**55
@@ -74,82 +75,65 @@ def relaxation(model: Model, assignment: NDArray[np.int32]) -> Model:
     graph = list(model.graph)
     values = CellValues(model.problem, assignment)
     totals: list[tuple[Cells, int]] = []
+    room = _MOST // max(1, len(model.hard))
     for hard in model.hard:
-        excess = _excess(graph, hard)
-        total = _total(graph, excess)
+        total = _total(graph, hard, room)
         broken = int(evaluate_cells(values, total).integers.dense()[0, 0])
-        factor = max(1, _SHARE // broken if broken else _SHARE // 64)
-        totals.append((total, max(1, min(factor, _MOST // 2**6 // max(1, excess.largest)))))
-    most = min(_MOST, sum(factor * total.high for total, factor in totals))
-    one = Grid.constant(1, 1, 1)
-    objective = Map(
-        len(graph),
-        1,
-        1,
-        Fraction(1),
-        0,
-        most,
-        Fraction(0),
-        tuple(Term(total, Grid.constant(1, 1, factor), _UNUSED) for total, factor in totals),
-        Grid.constant(1, 1, 0),
-        _UNUSED,
-        Function.IDENTITY,
-        one,
-        Fraction(1),
-        0,
-        most,
-    )
-    graph.append(objective)
+        factor = _SHARE // broken if broken else _SHARE // 64
+        totals.append((total, max(1, min(factor, room // max(1, total.high)))))
+    none = Grid.constant(1, 1, 0)
+    objective = _map(graph, (1, 1), totals, none)
     return replace(model, graph=tuple(graph), hard=(), tuple_positions=(Position(objective, (), (), 0.0),))
 
 
-def _excess(graph: list[Cells], hard: HardCells) -> Cells:
-    """Return ``max(0, cell - bound)`` cell by cell."""
+def _total(graph: list[Cells], hard: HardCells, room: int) -> Cells:
+    """Return ``Σ max(0, cell - bound)``, in steps so coarse that it stays below ``room``.
+
+    They are rounded up: what is above 0 stays above 0.
+    """
     cells = hard.cells
-    bound = hard.bound.map(lambda v: -v)
-    low = cells.low - int(hard.bound.largest_magnitude())
-    high = cells.high + int(hard.bound.largest_magnitude())
-    excess = Map(
-        len(graph),
-        cells.groups,
-        cells.items,
-        Fraction(1),
-        0,
-        max(0, high),
-        Fraction(0),
-        (Term(cells, Grid.constant(1, 1, 1), _UNUSED),),
-        bound,
-        _UNUSED,
-        Function.HINGE,
-        Grid.constant(1, 1, 1),
-        Fraction(1),
-        low,
-        high,
-    )
-    graph.append(excess)
-    return excess
-
-
-def _total(graph: list[Cells], excess: Cells) -> Cells:
-    """Return the sum over all cells."""
-    high = min(_MOST, excess.high * excess.groups * excess.items)
-    total = Reduce(
-        len(graph),
-        1,
-        1,
-        Fraction(1),
-        0,
-        high,
-        Fraction(0),
-        excess,
-        Gathering.SUM,
-        None,
-        None,
-        Grid.constant(excess.groups, excess.items, 1),
-        _UNUSED,
-    )
+    shape, count = (cells.groups, cells.items), cells.groups * cells.items
+    none = Grid.constant(1, 1, 0)
+    bound = hard.bound.map(np.negative)
+    _, most = form_range((_term(cells, 1),), bound)
+    step = -(-most // max(1, room // max(1, count)))
+    if step > 1:
+        steps = _map(graph, shape, [(cells, 1)], bound, Function.RAISE, step)
+        excess = _map(graph, shape, [(steps, 1)], none, Function.HINGE)
+    else:
+        excess = _map(graph, shape, [(cells, 1)], bound, Function.HINGE)
+    one = Grid.constant(*shape, 1)
+    high = excess.high * count
+    total = Reduce(len(graph), 1, 1, Fraction(1), 0, high, Fraction(0), excess, Gathering.SUM, None, None, one, _UNUSED)
     graph.append(total)
     return total
+
+
+def _map(
+    graph: list[Cells],
+    shape: tuple[int, int],
+    terms: list[tuple[Cells, int]],
+    const: Grid,
+    function: Function = Function.IDENTITY,
+    divisor: int = 1,
+) -> Cells:
+    """Return ``f(Σ factor · cells + const)``, which is only ever read in integers."""
+    summed = tuple(_term(*term) for term in terms)
+    low, high = x_low, x_high = form_range(summed, const)
+    if function is Function.HINGE:
+        low, high = max(0, low), max(0, high)
+    elif function is Function.RAISE:
+        low, high = -(-low // divisor), -(-high // divisor)
+    one, by = Fraction(1), Grid.constant(1, 1, divisor)
+    out = Map(
+        len(graph), *shape, one, low, high, Fraction(0), summed, const, _UNUSED, function, by, one, x_low, x_high
+    )  # fmt: skip
+    graph.append(out)
+    return out
+
+
+def _term(cells: Cells, factor: int) -> Term:
+    return Term(cells, Grid.constant(1, 1, factor), _UNUSED)
 
 
 __all__ = ["Repair", "relaxation"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -79,6 +81,26 @@ def test_the_relaxation_is_zero_where_nothing_is_broken() -> None:
     assert broken > 0
     assert whole == 0
     assert relaxed.hard == ()
+
+
+def test_what_is_violated_may_be_larger_than_what_a_repair_adds_up() -> None:
+    """Two of 10^17 + 1 on a host that bears 10^17 + 1: that is above 2^55; a byte too much counts as well."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0", "t1"], "h1": [], "h2": []})
+    solver.add_object_dimension("mem", {"t0": 10**17 + 1, "t1": 10**17 + 1})
+    solver.add_container_dimension("mem", {"h0": 10**17 + 1, "h1": 10**17, "h2": 2 * 10**17})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="mem"), name="fits", policy="HARD")
+    model = solver.model
+    relaxed = relaxation(model, model.problem.initial)
+    objective = relaxed.tuple_positions[0].objective
+    for at in itertools.product(range(3), repeat=2):
+        assignment = np.array(at, np.int32)
+        broken = integers_of(relaxed, CellValues(model.problem, assignment))[0]
+        assert 0 <= broken <= objective.high
+        assert (broken == 0) == model.evaluate(assignment).feasible == (at in ((0, 2), (2, 0)))
+    answer = NeighbourhoodEngine().solve(model, Request(time_limit=None, iterations=20, deterministic=True))
+    assert answer.assignment is not None
+    assert sorted(answer.assignment.tolist()) == [0, 2]
 
 
 def test_a_proven_answer_ends_the_search() -> None:
