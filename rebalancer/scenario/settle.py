@@ -178,6 +178,8 @@ class _Repair:
         hint = self.hints.get(meant) or (f"; did you mean '{suggestion}'?" if suggestion else _listed(fields))
         self._report("unknown-field", f"unknown field '{typed}' of {where}{hint}", loc, typed, suggestion)
         value = parent.pop(typed)
+        if close is None:
+            self._touch(loc)  # what misses now may be what it was meant for
         taken = {field_named(model, key) for key in parent}
         if close is not None:
             name = field_named(model, close) or close

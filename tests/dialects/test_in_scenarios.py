@@ -253,6 +253,9 @@ constraints:
         ("firmament: {flow: [{construct: xor}]}", "'xor' needs"),
         ("kubernetes: {spec: {tolerations: [{operator: Equals}]}}", "unknown value 'Equals'"),
         ("yarn: {count: others}", "no rules are stated; they stand in 'map', 'spec'"),
+        ("firmament: {constructs: [{kind: xor, r: 1}]}", "unknown field 'constructs'"),
+        ("firmament: {flow: [{kind: xor, q: 1}]}", "unknown field 'q'"),
+        ("firmament: {flow: [{kind: max_tasks, q: 1}]}", "unknown field 'q'"),
     ],
 )
 def test_what_is_wrong_is_not_missed_as_well(statement: str, said: str, tmp_path: Path) -> None:
