@@ -17,6 +17,7 @@ from rebalancer.plan.ledger import Legs
 from rebalancer.plan.salvage import salvage
 from rebalancer.plan.schema import plan_faults
 from rebalancer.problem import Fault, InputError, Names, Problem
+from rebalancer.scenario.json_keys import noting, repeated_text
 from rebalancer.scenario.plan_section import PlanOptions
 
 
@@ -79,9 +80,10 @@ def read_plan(path: str) -> dict[str, Any]:
     InputError
         It cannot be read, or is no plan; every fault at once.
     """
+    repeated: list[str] = []
     try:
         with open(path, encoding="utf-8") as stream:
-            content = json.load(stream, parse_constant=_no_number)
+            content = json.load(stream, parse_constant=_no_number, object_pairs_hook=noting(repeated))
     except OSError as error:
         raise InputError([Fault("unreadable", f"cannot read: {error.strerror}", (), path, None, path)]) from None
     except UnicodeDecodeError:
@@ -92,7 +94,8 @@ def read_plan(path: str) -> dict[str, Any]:
         line, column = getattr(error, "lineno", 1), getattr(error, "colno", 1)
         message = f"no JSON: {getattr(error, 'msg', error)}"
         raise InputError([Fault("bad-json", message, (), None, None, path, line, column)]) from None
-    faults = [fault.at(path, None, None) for fault in plan_faults(content)]
+    twice = [Fault("duplicate-key", repeated_text(key), (), key) for key in repeated]
+    faults = [fault.at(path, None, None) for fault in (*twice, *plan_faults(content))]
     if faults:
         raise InputError(faults)
     plan: dict[str, Any] = content

@@ -219,6 +219,8 @@ def test_numbers_that_no_plan_has_are_told(
         ("[" * 100_000, "too much is nested"),
         ("[]", "error[bad-plan]"),
         ('{"version": 1}', "steps: Field required"),
+        ('{"version": 1, "version": 1}', "error[duplicate-key]: the key 'version' stands twice"),
+        ('{"caps": {"max_in_flight": 1, "max_in_flight": 9}}', "the key 'max_in_flight' stands twice"),
         (None, "cannot read"),
     ],
 )

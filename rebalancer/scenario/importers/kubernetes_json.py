@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rebalancer.problem.errors import Fault, InputError
+from rebalancer.scenario.json_keys import noting, repeated_text
 
 _T = TypeVar("_T")
 
@@ -104,8 +105,9 @@ class KubectlFile:
         self.faults.append(Fault("kubernetes-object", message, (), value, None, str(self.path), 1, 1))
 
     def _read(self) -> Iterator[dict[str, Any]]:
+        repeated: list[str] = []
         try:
-            root = json.loads(self.path.read_bytes())
+            root = json.loads(self.path.read_bytes(), object_pairs_hook=noting(repeated))
         except OSError as error:
             message = f"cannot read '{self.path}': {error.strerror or error}"
             raise InputError([Fault("unreadable-file", message, value=str(self.path))]) from None
@@ -119,6 +121,8 @@ class KubectlFile:
             place = (str(self.path), error.lineno, error.colno)
             self.faults.append(Fault("json-syntax", f"this is not JSON: {error.msg}", (), None, None, *place))
             return
+        for key in repeated:
+            self.report(repeated_text(key), key)
         items = root.get("items", [root]) if isinstance(root, dict) else root
         if not isinstance(items, list):
             self.report(f"expected what `kubectl get {self.kind.lower()}s -o json` prints")

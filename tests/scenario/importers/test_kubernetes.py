@@ -161,6 +161,13 @@ def test_mistakes(change: dict[str, Any], said: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_a_key_that_stands_twice_is_told(tmp_path: Path) -> None:
+    nodes, pods, _ = files(tmp_path)
+    pods.write_text('{"items": [], "items": []}')
+    with pytest.raises(InputError, match="the key 'items' stands twice"):
+        convert(nodes, pods, None, tmp_path / "out")
+
+
 def test_a_file_that_is_no_json(tmp_path: Path) -> None:
     nodes, pods, _ = files(tmp_path)
     pods.write_text("[1,\n2")
