@@ -45,7 +45,8 @@ class WrongValue(ValueError):
     """
 
     def __init__(self, message: str, code: str = "wrong-type") -> None:
-        super().__init__(message)
+        # half a character, which Python's texts may hold, would be an error of whoever hands the message on
+        super().__init__(message.encode("utf-8", "backslashreplace").decode())
         self.code = code
 
 

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from rebalancer.problem import PlainText, to_fraction
+from rebalancer.problem.numbers import WrongValue
 
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 0.001}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
@@ -46,4 +47,4 @@ def _plain_seconds(text: str) -> float:
     try:
         return float(to_fraction(PlainText(text)))
     except ValueError:
-        raise ValueError(f"expected a duration such as 60s, 5m or 1h30m, got '{text}'") from None
+        raise WrongValue(f"expected a duration such as 60s, 5m or 1h30m, got '{text}'") from None

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, GetJsonSchemaHandler, ValidationErro
 from pydantic_core import InitErrorDetails, core_schema
 
 from rebalancer.problem import Fault, nearest
+from rebalancer.problem.numbers import WrongValue
 from rebalancer.specs import registry
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import also_called
@@ -45,7 +46,7 @@ def read_nested(value: Any) -> Spec:
     if key not in known:
         close = nearest(key, known)
         hint = f"; did you mean '{close}'?" if close else ""
-        raise ValueError(f"unknown spec '{typed}'{hint}")
+        raise WrongValue(f"unknown spec '{typed}'{hint}")
     try:
         return registry.get(key).model_validate({} if body is None else body)
     except ValidationError as error:

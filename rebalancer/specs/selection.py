@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from rebalancer.model import Component
 from rebalancer.problem import Fault, Names
-from rebalancer.problem.numbers import IntArray
+from rebalancer.problem.numbers import IntArray, WrongValue
 from rebalancer.specs.base import Spec
 from rebalancer.specs.fields import PARTITION_ALIASES, GroupName, Name, ObjectName, Part, Ref, together
 
@@ -78,7 +78,7 @@ def _known(names: Names, wanted: Sequence[str]) -> IntArray:
 
 def _listed(value: Any) -> Any:
     if isinstance(value, str):
-        raise ValueError(f"expected a list of names, or a mapping, got '{value}'; write [{value}]")
+        raise WrongValue(f"expected a list of names, or a mapping, got '{value}'; write [{value}]")
     return {"objects": value} if isinstance(value, list | tuple | set | frozenset) else value
 
 

@@ -87,6 +87,17 @@ def test_wrong_options_are_named_all_at_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("field", ["expires", "exact_time", "max_in_flight", "max_in_per_container", "max_amount"])
+def test_half_a_character_is_a_wrong_value(field: str) -> None:
+    """Python's texts may hold one, and no encoding does."""
+    value = {"mem": "\ud800"} if field == "max_amount" else "\ud800"
+    with pytest.raises(InputError) as caught:
+        plan_moves(solver().evaluate(END), **{field: value})
+    (fault,) = caught.value.faults
+    assert (fault.code, fault.path[:2]) == ("wrong-type", ("plan", field))
+    assert "\\ud800" in fault.message
+
+
 def test_a_plan_is_written_and_read_as_it_is(tmp_path: Path) -> None:
     plan = plan_moves(solver().evaluate(END), created=NOON)
     assert plan.write(tmp_path / "plan", "mv {object}") == ["plan.csv", "plan.md", "plan.sh", "plan.json"]
