@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,9 +10,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Float, Integer, and_, create_engine, inspect, or_, select, update
+from sqlalchemy import Connection, Engine, Float, Integer, String, and_, create_engine, inspect, or_, select, update
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
+from sqlalchemy.types import TypeEngine
 
 from rebalancer.jobs import history_tables as tables
 from rebalancer.jobs.outcome import Outcome, Report
@@ -252,16 +254,28 @@ class History:
 
     def rows(self, query: Any) -> list[dict[str, Any]]:
         """Return what a query finds, row by row."""
-        numbers = [one.name for one in query.selected_columns if isinstance(one.type, Integer | Float)]
+        types = {one.name: one.type for one in query.selected_columns}
         with self._transaction() as connection:
             found = [dict(row) for row in connection.execute(query).mappings()]
             for row in found:
-                for name in numbers:
-                    if not isinstance(row[name], int | float | Decimal | None):
-                        raise ValueError(f"{name} is {row[name]!r}")
+                for name, value in row.items():
+                    if value is not None and not _may_be(name, types[name], value):
+                        raise ValueError(f"{name} is {value!r}")
         return found
 
 
+def _may_be(name: str, kind: TypeEngine[Any], value: Any) -> bool:
+    """Whether a run may have written a value: SQLite keeps any in any column."""
+    if isinstance(kind, Integer):  # all of them count something
+        return isinstance(value, int | Decimal) and value >= 0 and value == int(value)
+    if isinstance(kind, Float):
+        return isinstance(value, int | float | Decimal) and math.isfinite(value)
+    if isinstance(kind, String):
+        return isinstance(value, str) and (name != "outcome" or value in _OUTCOMES)
+    return True
+
+
+_OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 #: What is not known of a run whose plan is none.
 _OF_PLANS = ("moves", "moved_objects", "waves", "staged", "blocked", "broken_initial", "broken_final", "plan_folder",
              "kept_from")  # fmt: skip

@@ -245,6 +245,11 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
         ("update rebalancer_runs set started = 'yesterday'", "'yesterday'"),
         ("update rebalancer_runs set sizes = '{'", "double quotes"),
         ("update rebalancer_runs set moves = 'many'", "moves is 'many'"),
+        ("update rebalancer_runs set moves = -5", "moves is -5"),
+        ("update rebalancer_runs set moves = 2.5", "moves is 2.5"),
+        ("update rebalancer_objectives set final = 9e999", "final is inf"),
+        ("update rebalancer_runs set outcome = 'splendid'", "outcome is 'splendid'"),
+        ("update rebalancer_runs set reason = x'ff'", "reason is b'\\xff'"),
     ],
 )
 def test_what_somebody_else_has_written_there(tmp_path: Path, history: History, change: str, said: str) -> None:
