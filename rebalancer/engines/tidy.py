@@ -29,9 +29,9 @@ def undo_idle_moves(
 ) -> NDArray[np.int32]:
     """Return moved objects to where they started wherever that keeps the answer feasible and costs nothing.
 
-    What a position gains beyond its ``target`` pays for nothing that another one loses. A hundred of them together
-    first, then quarters of what is left, so that few checks suffice where most moves bring nothing, and little more
-    than one for each where most matter.
+    What a position gains beyond its ``target`` pays for nothing that another one loses; what it has beyond that is
+    kept all the same, as it may be what is proven. A hundred of them together first, then quarters of what is left, so
+    that few checks suffice where most moves bring nothing, and little more than one for each where most matter.
     Where even looking at the model takes longer than there is time for, nothing is undone.
     """
     initial = model.problem.initial
@@ -79,16 +79,16 @@ def _returned(
         local = here.copy()
         local[some] = home[some]
         score = local_score(part, local)
-        if score is not None and _worth(score, target) <= _worth(integers, target):
+        if score is not None and score <= integers and _trimmed(score, target) <= _trimmed(integers, target):
             here, integers = local, score
         else:
             pending += _quarters(some)
     return here
 
 
-def _worth(integers: tuple[int, ...], target: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return by what answers compare: how far each position is from what is good enough, then by their values."""
-    return tuple(map(max, integers, target)), integers
+def _trimmed(integers: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the first positions, nothing better than what is good enough of each."""
+    return tuple(map(max, integers, target))
 
 
 def _turns(budget: Budget, seconds: float, began: float) -> Iterator[None]:

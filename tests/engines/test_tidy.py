@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rebalancer import AssignmentAffinitiesSpec, AvoidAssignmentsSpec, Rebalancer
 from rebalancer.engines import tidy
-from rebalancer.engines.base import Request
+from rebalancer.engines.base import Request, Status
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Incumbent
@@ -68,6 +68,25 @@ def test_an_answer_keeps_the_targets_that_it_has_reached() -> None:
     assert finished(-2, -5) == (-2, -5)
     assert finished(-3, -5) == (-3, 0), "the first position has not reached its own"
     assert finished(-2) == finished() == (-3, 0)
+
+
+def test_what_a_position_has_beyond_its_target_pays_for_no_return() -> None:
+    """Returning t0 would reach both targets and be worse at the first position: the proof is of another answer."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["t0"], "h1": []})
+    for position, (host, much) in enumerate([("h1", 3), ("h0", 5)]):
+        affinities = [{"object_name": "t0", "scope_item_name": host, "affinity": much}]
+        solver.add_goal(AssignmentAffinitiesSpec(scope="host", affinities=affinities), tuple_pos=position)
+    model = solver.model
+    best = model.evaluate(np.array([1], np.int32)).integers
+    incumbent = Incumbent.of(model, Request(target=(Fraction(0), Fraction(-5))))
+    assert incumbent.offer(np.array([1], np.int32))
+    for position, proven in enumerate(best):
+        incumbent.raise_bound(position, proven)
+    answer = finish(incumbent, "any")
+    assert answer.assignment is not None
+    assert answer.assignment.tolist() == [1]
+    assert (answer.status, answer.bounds) == (Status.OPTIMAL, best)
 
 
 @pytest.mark.parametrize("together", [1, 100])
