@@ -292,12 +292,12 @@ class Flattener:
                     rounds = all(s.function in (Function.ROUND, Function.RAISE) for s in atom.stages)
                     if piece.target.index not in worth or not rounds or atom.way.spread or atom.way.fans:
                         continue
-                    factor = worth[piece.target.index] * float(atom.coef.table[0, 0])
+                    factor = worth[piece.target.index] * float(atom.coef.dense()[0, 0])
                     if atom.stages:
                         head.append((int(self._columns[column.index, at.C_PIECE]) + offset * at.P_WIDTH, position))
                         weight.append(factor)
                     for stage in atom.stages:
-                        factor *= float(stage.alpha.table[0, 0]) / float(stage.divisor.table[0, 0])
+                        factor *= float(stage.alpha.dense()[0, 0]) / float(stage.divisor.dense()[0, 0])
                     worth[column.index] = worth.get(column.index, 0.0) + factor
             inner = {piece.target.index for c in worth for piece in self.forms.columns[c].pieces}
             goals = sorted(worth.keys() - inner)
