@@ -21,7 +21,7 @@ def test_cpsat_finds_and_proves_the_enumerated_optimum(model: Model) -> None:
 
 
 @pytest.mark.parametrize("key", sorted(registry.BUILT_IN))
-@settings(max_examples=40)
+@settings(max_examples=16)
 @given(data=st.data())
 def test_every_spec_by_itself(key: str, data: st.DataObject) -> None:
     check(data.draw(models_with(key)))
