@@ -114,6 +114,15 @@ class Formulas:
             return x
         return self._map_of(Function.HINGE, x)
 
+    def excess(self, terms: Sequence[tuple[Cells, Amount]], const: Amount) -> Cells:
+        """Return ``max(0, Σ coefficient · cells + const)``.
+
+        A constant below all that the cells can add up to is raised to that, where the result is 0 as well: it may be so
+        much lower that the integers would have no digits left for the others.
+        """
+        given = [(cells, as_param(coef)) for cells, coef in terms]
+        return self.hinge(self.linear(terms, as_param(const).at_least(-size_of(given, Param.constant(0)))))
+
     def step(self, x: Cells) -> Cells:
         """Return 1 where x > 0, else 0."""
         return self._map_of(Function.STEP, x)

@@ -146,6 +146,18 @@ class Param:
         """Return the largest absolute value."""
         return abs(self.unit) * int(self.grid.largest_magnitude())
 
+    def at_least(self, least: Fraction) -> Param:
+        """Return the parameter with ``least`` where it is lower."""
+        grid = self.grid
+        if all(int(number) * self.unit >= least for number in grid.extremes):
+            return self
+
+        def raised(values: NDArray[Any]) -> NDArray[Any]:
+            return _each(values, lambda number: max(number * self.unit, least), object)
+
+        values = raised(grid.values).tolist()
+        return Param.of(raised(grid.table), grid.groups, grid.items, column=grid.column, keys=grid.keys, values=values)
+
     def in_units(self, unit: Fraction, rounding: str, most: int | None = None) -> Grid:
         """Return the parameter as int64 multiples of ``unit``.
 

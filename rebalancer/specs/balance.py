@@ -141,6 +141,7 @@ class BalanceSpec(Spec):
         bound = self._bound(utilization, self._average(utilization, items, offered))
         if self.formula is BalanceFormula.IDEAL:
             return self._ideal(utilization, bound)
+        utilization = utilization.beside(bound, self.formula is BalanceFormula.SQUARES)
         if self.formula is BalanceFormula.RELATIVE_UTIL_VARIANCE:
             return model.spread(utilization.relative(utilization.above(bound)))
         threshold = self._softened(model, bound)
@@ -201,12 +202,14 @@ class BalanceSpec(Spec):
     def _ideal(self, utilization: _Utilization, bound: Fraction | Cells) -> Cells:
         model = utilization.model
         size = mean(utilization.capacity)
-        per = [1 / (capacity * size) for capacity in utilization.capacity]  # u² · c/A = U² / (c · A)
         if (
             self.bound_type is BoundType.RELATIVE_UTIL
             or not self.ignore_upper_bound_for_ideal_with_abs_or_rel_bound_types
         ):
-            return utilization.squares_above(bound, per, signed=True)
+            shares = utilization.beside(bound, True)
+            both = zip(utilization.capacity, shares.capacity, strict=True)
+            return shares.squares_above(bound, [capacity / (size * own**2) for capacity, own in both], signed=True)
+        per = [1 / (capacity * size) for capacity in utilization.capacity]  # u² · c/A = U² / (c · A)
         return model.total(model.square(utilization.amount), Param.of(per))
 
     def _legacy(self, utilization: _Utilization) -> Cells:
@@ -280,6 +283,10 @@ class BalanceSpec(Spec):
             yield Fault("no-effect", message, ("soft_upper_bound",), self.soft_upper_bound)
 
 
+#: How many times all amounts a moving threshold may be in amounts, where these cannot be exact beside it.
+_FAR = 2**10
+
+
 @dataclass(frozen=True, eq=False)
 class _Utilization:
     """Amounts of the items that take part, and their capacities; formulas in amounts, so that comparisons stay exact.
@@ -308,12 +315,29 @@ class _Utilization:
         """Return an amount of each item relative to its capacity."""
         return self.model.linear([(amount, self.per(Fraction(1)))])
 
+    def beside(self, threshold: Fraction | Cells, squared: bool) -> _Utilization:
+        """Return what is compared with a threshold: amounts, which is exact, or where these fail shares of one each.
+
+        A threshold that moves, times the largest of very different capacities, is far above all amounts: in integers
+        with room for that, these would be nothing.
+        """
+        if isinstance(threshold, Fraction):
+            return self
+        most = threshold.unit * threshold.largest * max(self.capacity)
+        far = most > _FAR * self.amount.unit * self.amount.largest
+        if not far or not (squared or self._over(threshold).error):
+            return self
+        return _Utilization(self.model, self.relative(self.amount), (Fraction(1),) * len(self.capacity))
+
+    def _over(self, threshold: Cells, sign: Fraction = Fraction(1)) -> Cells:
+        return self.model.linear([(self.amount, sign), (threshold, self.times(-sign))])
+
     def above(self, threshold: Fraction | Cells, *, turned: bool = False) -> Cells:
         """Return how far each amount is above the threshold (if turned: below), a utilization: ``max(0, U − T·c)``."""
         model, sign = self.model, Fraction(-1 if turned else 1)
         if isinstance(threshold, Fraction):
-            return model.hinge(model.linear([(self.amount, sign)], self.times(-sign * threshold)))
-        return model.hinge(model.linear([(self.amount, sign), (threshold, self.times(-sign))]))
+            return model.excess([(self.amount, sign)], self.times(-sign * threshold))
+        return model.hinge(self._over(threshold, sign))
 
     def squares_above(self, threshold: Fraction | Cells, weight: Sequence[Fraction], *, signed: bool = False) -> Cells:
         """Return ``Σ weight · max(0, U² − (T·c)²)``; unless ``signed``, negative numbers count as 0.
@@ -334,7 +358,7 @@ class _Utilization:
         amount = self.amount if signed else model.hinge(self.amount)
         if isinstance(threshold, Fraction):
             least = Param.of([-((threshold * capacity) ** 2) for capacity in self.capacity])
-            return model.total(model.hinge(model.linear([(model.square(amount), 1)], least)), Param.of(weight))
+            return model.total(model.excess([(model.square(amount), 1)], least), Param.of(weight))
         level = threshold if signed else model.hinge(threshold)
         squared = Param.of([-(capacity**2) for capacity in self.capacity])
         excess = model.hinge(model.linear([(model.square(amount), 1), (model.square(level), squared)]))

@@ -52,11 +52,11 @@ class UtilIncreaseCostSpec(Spec):
         bound = exact(self.lower_bound)
         level = [max(bound * capacity, amount) for capacity, amount in zip(offered, initial, strict=True)]
         if not self.squares:
-            excess = model.hinge(model.linear([(amount, 1)], Param.of([-most for most in level])))
+            excess = model.excess([(amount, 1)], Param.of([-most for most in level]))
             return model.total(excess, Param.of([1 / (len(offered) * capacity) for capacity in offered]))
         # u² − T² = h² + 2·T·h with h = u − T, in amounts; exact where it is 0, and convex
         level = [max(Fraction(0), most) for most in level]
-        excess = model.hinge(model.linear([(amount, 1)], Param.of([-most for most in level])))
+        excess = model.excess([(amount, 1)], Param.of([-most for most in level]))
         weight = [1 / (len(offered) * capacity**2) for capacity in offered]
         slope = [2 * most * factor for most, factor in zip(level, weight, strict=True)]
         return model.linear(

@@ -86,3 +86,13 @@ def test_integers_in_a_unit_are_the_same_as_their_fractions(numbers: list[int], 
     same = Param.of([Fraction(number, scale) for number in numbers])
     assert values(known) == values(same)
     assert known.unit == same.unit or not any(numbers)
+
+
+def test_what_is_too_low_is_raised() -> None:
+    given = Param.of([[Fraction(-7, 3), Fraction(1, 2)]], 2, 2, keys=np.array([2]), values=[Fraction(-9)])
+    raised = given.at_least(Fraction(-5, 2))
+    assert [[number * raised.unit for number in row] for row in raised.grid.dense().tolist()] == [
+        [Fraction(-7, 3), Fraction(1, 2)],
+        [Fraction(-5, 2), Fraction(1, 2)],
+    ]
+    assert given.at_least(Fraction(-9)) is given

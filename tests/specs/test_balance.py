@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from rebalancer.problem import ProblemBuilder
 from rebalancer.specs.balance import BalanceSpec
 from tests.specs.worlds import builder, codes, compiled, faults, goal, placed, settled, warnings, world
 
@@ -282,3 +284,32 @@ def test_other_definitions_are_refused() -> None:
 
 def test_a_soft_bound_that_does_nothing_is_noted() -> None:
     assert warnings(world(), balance(formula="IDEAL", soft_upper_bound=1)) == ["no-effect"]
+
+
+@pytest.mark.parametrize("moving", [False, True])
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"bound_type": "ABSOLUTE"}, lambda u, t: (u - t - 1) / 3),
+        ({}, lambda u, t: (u - t) / 3),
+        ({"formula": "MAX"}, lambda u, t: u - t),
+        ({"formula": "SQUARES"}, lambda u, t: (u * u - t * t) / 3),
+        ({"formula": "RELATIVE_UTIL_VARIANCE"}, lambda u, t: (u - t) ** 2 * 2 / 3),
+        (
+            {"formula": "IDEAL", "ignore_upper_bound_for_ideal_with_abs_or_rel_bound_types": False},
+            lambda u, t: (u * u - t * t) * 8 / (Fraction(8 + 9184414685202 + 2) / 3),
+        ),
+    ],
+)
+def test_thresholds_of_vast_containers_leave_digits_for_small_ones(
+    fields: dict[str, Any], expected: Callable[[Fraction, Fraction], Fraction], moving: bool
+) -> None:
+    """10^12 on a host of 8 beside one of 9 · 10^12, whose threshold is 10^11 times all there is."""
+    out = ProblemBuilder("task", "host")
+    out.set_assignment({"h0": ["a"], "h1": ["c"], "h2": [], **({"none": []} if moving else {})})
+    out.add_object_dimension("cpu", {"a": 10**12, "c": 1})
+    offered = {"h0": 8, "h1": 9184414685202, "h2": 2}
+    out.add_scope_dimension("cpu", "host", {**offered, **({"none": 0} if moving else {})})
+    used = Fraction(10**12, 8)
+    average = (used + Fraction(1, 9184414685202)) / 3  # of no fourth host: what has no capacity takes no part
+    assert goal(out.build(), balance(**fields)) == pytest.approx(float(expected(used, average)), rel=1e-12)

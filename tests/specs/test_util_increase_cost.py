@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rebalancer.problem import Problem
+from rebalancer.problem import Problem, ProblemBuilder
 from rebalancer.specs.util_increase_cost import UtilIncreaseCostSpec
 from tests.specs.worlds import builder, codes, compiled, faults, goal, settled, warnings, world
 
@@ -60,3 +60,16 @@ def test_a_move_in_progress_is_measured_from_where_it_comes() -> None:
 
 def test_faults() -> None:
     assert codes(faults(world(), spec(dimension=""))) == [("unknown-name", "dimension")]
+
+
+@pytest.mark.parametrize("squares", [False, True])
+def test_levels_of_vast_containers_leave_digits_for_small_ones(squares: bool) -> None:
+    """A million times what h0 offers is 8 · 10^6, of h1 it is 9 · 10^18, and all there is are 10^7."""
+    out = ProblemBuilder("task", "host")
+    out.set_assignment({"h0": [], "h1": ["a"]})
+    out.add_object_dimension("cpu", {"a": 10**7 + 1})
+    out.add_scope_dimension("cpu", "host", {"h0": 8, "h1": 9184414685202})
+    used, level = (10**7 + 1) / 8, 10**6
+    expected = (used**2 - level**2 if squares else used - level) / 2
+    found = goal(out.build(), spec(lower_bound=level, squares=squares), {"a": "h0"})
+    assert found == pytest.approx(expected, rel=1e-12)
