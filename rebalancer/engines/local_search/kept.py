@@ -102,7 +102,13 @@ def damaged() -> list[Path]:
 
 def is_warm() -> bool:
     """Return whether a search can start without compiling: whether the last kernel that it compiles is there."""
-    return bool(kept("anneal")) and not is_off()
+    return not is_off() and (is_loaded() or bool(kept("anneal")))
+
+
+def is_loaded() -> bool:
+    """Return whether this process has loaded or compiled that kernel: one that can keep nothing has it as well."""
+    walk = sys.modules.get(f"{__package__}.kernels.walk")
+    return bool(getattr(getattr(walk, "anneal", None), "signatures", ()))
 
 
 def is_off() -> bool:
@@ -126,6 +132,7 @@ __all__ = [
     "cache_folder",
     "cache_root",
     "damaged",
+    "is_loaded",
     "is_off",
     "is_warm",
     "is_whole",

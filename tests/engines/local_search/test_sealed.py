@@ -28,6 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where kernels are kept: one is, called anneal."""
     sealed._warn.cache_clear()
     monkeypatch.setattr(kept, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(kept, "is_loaded", lambda: False)  # whatever tests before this one have searched
     (tmp_path / "kernels").mkdir()
     file_of(tmp_path).save("types", list(range(1000)))
     return tmp_path
@@ -109,6 +110,7 @@ def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder that was writable when a kernel was compiled into it, and is not any more."""
     for module in (kept, sealed, jit):
         monkeypatch.setattr(module, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(kept, "is_loaded", lambda: False)
     kept.obstacle.cache_clear()
     sealed._warn.cache_clear()
     assert jit._kept(numba.njit, anneal)(1) == 2

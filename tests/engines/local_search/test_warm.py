@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -54,6 +56,19 @@ def test_every_kernel_is_compiled_for_what_searches_use() -> None:
     assert {name: list(kernel.signatures) for name, kernel in kernels.items()} == compiled
 
 
+def test_a_process_that_can_keep_nothing_is_warm_once_it_has_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "cache_folder", lambda: tmp_path)
+    kernel = SimpleNamespace(signatures=[])
+    monkeypatch.setitem(sys.modules, f"{kept.__package__}.kernels.walk", SimpleNamespace(anneal=kernel))
+    assert not kept.is_warm()
+    kernel.signatures.append("as searches call it")
+    assert kept.is_warm()
+    monkeypatch.setenv(kept.OFF_VARIABLE, "1")
+    assert not kept.is_warm()
+
+
 def test_only_older_versions_of_this_installation_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own, older, foreign = "kernels-0123456789abcdef", "kernels-0123450000000000", "kernels-ffffff0000000000"
     others = [foreign, "kernels-012345-mine", "kernels-0123450000000000x", "data"]
@@ -86,6 +101,7 @@ def test_a_home_that_nobody_knows_is_an_obstacle(monkeypatch: pytest.MonkeyPatch
     kept.cache_folder.cache_clear()
     kept.obstacle.cache_clear()
     monkeypatch.setenv(kept.CACHE_VARIABLE, "~no-such-user/kernels")
+    monkeypatch.setattr(kept, "is_loaded", lambda: False)
     try:
         assert kept.cache_folder().parent == Path("~no-such-user/kernels")
         assert str(kept.obstacle()) == "nobody knows what home folder '~no-such-user' is"
