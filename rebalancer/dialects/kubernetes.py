@@ -26,7 +26,6 @@ from rebalancer.dialects.kubernetes_syntax import (
     Affinity,
     LabelOperator,
     NodeSelectorTerm,
-    PodAffinity,
     PodAffinityTerm,
     PreferredPods,
     Requirement,
@@ -174,17 +173,14 @@ class _Reader:
         yield from self._nodes(path)
         for required in self.required():
             yield from self._together(required, beside, (*path, "affinity", "pod_affinity", _REQUIRED))
+        terms: tuple[PodAffinityTerm, ...] = getattr(affinity.pod_anti_affinity, _REQUIRED, ())
+        for kind, members in self._alike(*terms):
+            yield from self._apart(terms, kind, members, (*path, "affinity", "pod_anti_affinity", _REQUIRED))
         for field, sign in (("pod_affinity", 1), ("pod_anti_affinity", -1)):
-            asked: PodAffinity = getattr(affinity, field) or PodAffinity()
-            below = (*path, "affinity", field)
-            preferred: tuple[PreferredPods, ...] = getattr(asked, _PREFERRED)
-            if sign < 0:
-                terms: tuple[PodAffinityTerm, ...] = getattr(asked, _REQUIRED)
-                for kind, members in self._alike(*terms):
-                    yield from self._apart(terms, kind, members, (*below, _REQUIRED))
+            preferred: tuple[PreferredPods, ...] = getattr(getattr(affinity, field), _PREFERRED, ())
             for position, one in enumerate(preferred):
                 for kind, members in self._alike(one.pod_affinity_term):
-                    yield self._near(one, sign, kind, members, (*below, _PREFERRED, position))
+                    yield self._near(one, sign, kind, members, (*path, "affinity", field, _PREFERRED, position))
         for position, spread in enumerate(self.spec.topology_spread_constraints):
             for kind, members in self._alike(spread):
                 yield self._spread(spread, kind, members, (*path, "topology_spread_constraints", position))
@@ -194,6 +190,8 @@ class _Reader:
 
         Terms are about the own namespace, unless they say so, and about the own values of the labels that they name.
         """
+        if not terms:
+            return []
         keys = dict.fromkeys(key for term in terms for key in (*term.match_label_keys, *term.mismatch_label_keys))
         columns = [self.known.namespace, *map(self.known.pod_label, keys)]
         sets: dict[tuple[str | None, ...], list[int]] = {}
@@ -302,7 +300,7 @@ class _Reader:
         """Yield the required affinity of pods that mean the same by it."""
         affinity = self.spec.affinity
         terms: tuple[PodAffinityTerm, ...] = getattr(affinity and affinity.pod_affinity, _REQUIRED, ())
-        for kind, pods in self._alike(*terms) if terms else ():
+        for kind, pods in self._alike(*terms):
             targets = self._matching(terms[0], kind)
             for term in terms[1:]:
                 targets = np.intersect1d(targets, self._matching(term, kind))

@@ -66,7 +66,7 @@ class History:
 
     def _version(self) -> int | None:
         """Return the version of the tables; None where they are not all there yet: it is written last."""
-        with self._transaction() as connection:
+        with self._reading() as connection:
             if not inspect(connection).has_table(tables.schema.name):
                 return None
             return connection.execute(select(tables.schema.c.version)).scalar()
@@ -92,6 +92,12 @@ class History:
                 yield connection
         except SQLAlchemyError as error:
             raise InputError([_away(self.url, error)]) from None
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        try:
+            with self._transaction() as connection:
+                yield connection
         except InputError:
             raise
         except ValueError as error:  # somebody else has written there: a moment that is none, a text for a number
@@ -196,7 +202,7 @@ class History:
         """Return the sizes of the last snapshot that was accepted."""
         runs = tables.runs
         query = select(runs.c.sizes).where(runs.c.job == job, runs.c.accepted).order_by(runs.c.id.desc()).limit(1)
-        with self._transaction() as connection:
+        with self._reading() as connection:
             found: dict[str, int] | None = connection.execute(query).scalar()
         return found
 
@@ -209,7 +215,7 @@ class History:
             .order_by(runs.c.id.desc())
             .limit(1)
         )
-        with self._transaction() as connection:
+        with self._reading() as connection:
             row = connection.execute(query).first()
         return None if row is None else (int(row.id), str(row.plan_folder))
 
@@ -230,7 +236,7 @@ class History:
             .order_by(moves.c.run, moves.c.number)
         )
         ways: dict[str, tuple[int, str | None, str | None]] = {}
-        with self._transaction() as connection:
+        with self._reading() as connection:
             for run, name, source, destination in connection.execute(query):
                 known = ways.get(name)
                 ways[name] = run, known[1] if known is not None and known[0] == run else source, destination
@@ -246,7 +252,7 @@ class History:
             .order_by(runs.c.id.desc())
             .limit(1)
         )
-        with self._transaction() as connection:
+        with self._reading() as connection:
             found: datetime | None = connection.execute(query).scalar()
         return found
 
@@ -255,7 +261,7 @@ class History:
     def rows(self, query: Any) -> list[dict[str, Any]]:
         """Return what a query finds, row by row."""
         types = {one.name: one.type for one in query.selected_columns}
-        with self._transaction() as connection:
+        with self._reading() as connection:
             found = [dict(row) for row in connection.execute(query).mappings()]
             for row in found:
                 for name, value in row.items():
@@ -275,6 +281,7 @@ def _may_be(name: str, kind: TypeEngine[Any], value: Any) -> bool:
     return True
 
 
+#: How runs end.
 _OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 #: What is not known of a run whose plan is none.
 _OF_PLANS = ("moves", "moved_objects", "waves", "staged", "blocked", "broken_initial", "broken_final", "plan_folder",

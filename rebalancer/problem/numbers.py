@@ -98,6 +98,11 @@ def widened(array: NDArray[Any]) -> NDArray[np.float64]:
     return np.array([float(str(value)) for value in array], np.float64)
 
 
+def widened_values(values: Iterable[Any], kind: type[np.floating[Any]]) -> list[Any]:
+    """Return narrow floats of a kind that were handed over as doubles as `widened` does, and all else as it is."""
+    return [float(str(kind(value))) if isinstance(value, float | np.floating) else value for value in values]
+
+
 @dataclass(frozen=True)
 class FixedPoint:
     """Values held as integers: the true value is ``integers / scale``.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rebalancer.problem import Fault
-from rebalancer.problem.numbers import widened
+from rebalancer.problem.numbers import widened, widened_values
 from rebalancer.scenario.document import Mark
 from rebalancer.scenario.tables import Table, fact
 
@@ -101,13 +101,10 @@ class ParquetTable(Table):
         import pyarrow as pa
 
         values = self._data.column(column)
+        given = values.to_pylist()
         if pa.types.is_float16(values.type) or pa.types.is_float32(values.type):
-            meant = widened(values.to_numpy()).tolist()
-            return [
-                fact(value if valid else None)
-                for value, valid in zip(meant, values.is_valid().to_pylist(), strict=True)
-            ]
-        return [fact(value) for value in values.to_pylist()]
+            given = widened_values(given, values.type.to_pandas_dtype())
+        return list(map(fact, given))
 
     def _wrong_type(self, column: str, message: str) -> None:
         place = self.header.index(column) + 1

@@ -13,6 +13,7 @@ import numpy as np
 
 from rebalancer.problem import Fault, PlainText, to_fraction
 from rebalancer.problem.errors import MOST_REPORTED
+from rebalancer.problem.numbers import widened_values
 from rebalancer.scenario.databases import Selection
 from rebalancer.scenario.document import Mark
 from rebalancer.scenario.tables import Table, fact
@@ -56,7 +57,8 @@ def read_rows(selection: Selection, file: str, wanted: Collection[str]) -> SqlTa
         read = [parts[position] for position in positions]
         digest.update(json.dumps(read, default=_told, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         for name, position, values in zip(names, positions, read, strict=True):
-            columns[name].extend(_meant(values) if position in selection.narrow else _shared(values, known))
+            narrow = position in selection.narrow
+            columns[name].extend(widened_values(values, np.float32) if narrow else _shared(values, known))
         rows += len(chunk)
     return SqlTable(file, header, columns, rows, digest.hexdigest())
 
@@ -67,11 +69,6 @@ def _shared(values: Sequence[Any], known: dict[str, str]) -> Sequence[Any]:
     if not texts or 2 * len(texts) >= len(values):
         return values
     return [known.setdefault(value, value) if value.__class__ is str else value for value in values]
-
-
-def _meant(values: Sequence[Any]) -> list[Any]:
-    """Return floats of 32 bits as the doubles that print like them, as in other tables."""
-    return [float(str(np.float32(value))) if value.__class__ is float else value for value in values]
 
 
 def _told(value: Any) -> Any:
