@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rebalancer.engines.budget import STEP, Budget
 from rebalancer.engines.local_search.kernels.descent import descend, gains
 from rebalancer.engines.local_search.kernels.trail import T_PICKY
+from rebalancer.engines.local_search.packing import pack_leavers
 
 if TYPE_CHECKING:
     from rebalancer.engines.local_search.searcher import Searcher
@@ -28,6 +29,7 @@ def descend_in_classes(searcher: Searcher, budget: Budget, width: int) -> None:
     width : int
         How many containers each of them looks at.
     """
+    pack_leavers(searcher, budget, width)
     flat, trail = searcher.flat, searcher.trail
     gained, least, ratio = np.zeros(len(flat.place)), math.inf, _FINE
     share, containers = budget.part(_SHARE * budget.remaining), searcher.containers + 1

@@ -43,6 +43,8 @@ ENTRIES = (
     "even_out",
     "returning",
     "recall",
+    "leavers",
+    "pack",
     "anneal",
     "parts",
     "cross",
@@ -93,6 +95,7 @@ def _runs() -> dict[str, Callable[[], object]]:
         cross,
         descent,
         heat,
+        pack,
         ranks,
         recall,
         settle,
@@ -107,6 +110,7 @@ def _runs() -> dict[str, Callable[[], object]]:
     own = trail.new_trail(model.positions, seed=0, objects=2)
     order = np.zeros(1, np.int32)
     indices, amounts = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    lanes = np.zeros(1), np.zeros(1), indices, np.zeros(2)
     return {
         "fill_hashes": lambda: settle.fill_hashes(flat, 0, indices, indices, amounts),
         "fill_ranks": lambda: ranks.fill_ranks(flat, 0, 0, 0, indices, indices, amounts),
@@ -137,6 +141,8 @@ def _runs() -> dict[str, Callable[[], object]]:
         "even_out": lambda: trade.even_out(flat, own, order, order, 0, 0, 1, 1.0),
         "returning": lambda: recall.returning(flat, np.zeros(2)),
         "recall": lambda: recall.recall(flat, own, order, 0, 0, 1, 1.0),
+        "leavers": lambda: pack.leavers(flat, own, order, *lanes, np.zeros(2, np.bool_), order, 0, 0, 1, 1.0),
+        "pack": lambda: pack.pack(flat, own, np.zeros(1), order, indices, 0, order, 0, 0, 1, 1.0),
         "anneal": lambda: walk.anneal(flat, own, 1, 1.0, 1.0, 0.5, 0.1, 0.1),
         "parts": lambda: cross.parts(flat, flat.place.copy(), np.empty_like(flat.place), np.empty(2, np.int32)),
         "cross": lambda: cross.cross(flat, own, np.zeros(0, np.int64), np.zeros(1, np.int64), flat.place.copy(), 1.0),

@@ -80,7 +80,7 @@ def _send_away(f: Any, t: Any, n: int, width: int, least: float) -> None:
     _draw_targets(t, glance)  # the same for all, so that they compare
     for i in range(n):
         t.when[i] = -1
-        allowed = _look_around(f, t, i, glance, least)
+        allowed = look_around(f, t, i, glance, least)
         if not allowed or (t.numbers[T_PICKY] and t.gain[i] <= 0.0):
             _look_properly(f, t, i, width, least)
             t.when[i] = 0
@@ -121,14 +121,14 @@ def _look_properly(f: Any, t: Any, i: int, width: int, least: float) -> None:
     if t.numbers[T_PICKY] and f.sizes[Z_LANES]:
         many = min(WIDEST, _FAR * width)
         _draw_targets(t, many)
-        n = _shortlist(f, t, t.queue[i], many, width)
+        n = shortlist(f, t, t.queue[i], many, width)
     else:
         _draw_targets(t, n)
-    _look_around(f, t, i, n, least)
+    look_around(f, t, i, n, least)
 
 
 @inner
-def _shortlist(f: Any, t: Any, o: int, n: int, most: int) -> int:
+def shortlist(f: Any, t: Any, o: int, n: int, most: int) -> int:
     """Keep of ``n`` containers the ``most`` that are best for an object by its lanes; return how many there are."""
     nobody, a, kept = f.sizes[Z_OBJECTS], f.place[o], 1
     margin = _ALMOST * abs(lanes_cost(f, a, nobody, o))
@@ -154,7 +154,7 @@ def _shortlist(f: Any, t: Any, o: int, n: int, most: int) -> int:
 
 
 @inner
-def _look_around(f: Any, t: Any, i: int, n: int, least: float) -> bool:
+def look_around(f: Any, t: Any, i: int, n: int, least: float) -> bool:
     """Note which of ``n`` containers, one its home, is best for an object in the queue; return if any is allowed.
 
     In classes, of those that cost the same the one that it fills best: what room is left then serves others.

@@ -105,7 +105,7 @@ def _is_needed(f: Any, t: Any, s: int, most: float) -> bool:
         return False
     for k in range(n):
         at = s * n * L_WIDTH + k
-        if not _bends(f, at):
+        if not bends(f, at):
             continue
         over, away, q = f.lanes[at] - f.lanes[at + L_KNEE * n], 0, f.first[s]
         for _ in range(f.load[s]):
@@ -203,11 +203,11 @@ def _note_lanes(f: Any, t: Any, s: int) -> int:
     n, lanes = f.sizes[Z_LANES], 0
     for i in range(n):
         at = s * n * L_WIDTH + i
-        if lanes < BENT and _bends(f, at):
+        if lanes < BENT and bends(f, at):
             t.bent[lanes] = i
             t.set_change[lanes] = f.lanes[at] - f.lanes[at + L_KNEE * n]
             t.set_cost[lanes] = f.lanes[at + L_RATE * n]
-            t.set_cost[BENT + lanes] = f.lanes[at + L_RATE * n] if _is_scarce(f, s, i) else 0.0
+            t.set_cost[BENT + lanes] = f.lanes[at + L_RATE * n] if is_scarce(f, s, i) else 0.0
             lanes += 1
     return lanes
 
@@ -301,13 +301,14 @@ def _settle(f: Any, t: Any, ends: int) -> None:
 
 
 @inner
-def _bends(f: Any, at: int) -> bool:
+def bends(f: Any, at: int) -> bool:
+    """Return whether a lane of a container bends upwards."""
     n = f.sizes[Z_LANES]
     return bool(f.lanes[at + L_RATE * n] > 0.0 and f.lanes[at + L_KNEE * n] < NOWHERE)
 
 
 @inner
-def _is_scarce(f: Any, s: int, i: int) -> bool:
+def is_scarce(f: Any, s: int, i: int) -> bool:
     """Return whether little is free in a lane, and no other line of the same tally bends earlier in a container."""
     n = f.sizes[Z_LANES]
     at = s * n * L_WIDTH
@@ -324,7 +325,7 @@ def _over(f: Any, s: int) -> float:
     n, total = f.sizes[Z_LANES], 0.0
     for i in range(n):
         at = s * n * L_WIDTH + i
-        if _bends(f, at):
+        if bends(f, at):
             total += f.lanes[at + L_RATE * n] * max(0.0, f.lanes[at] - f.lanes[at + L_KNEE * n])
     return total
 
@@ -340,7 +341,7 @@ def fullness(f: Any, over: Any, room: Any) -> None:
         over[s], room[s] = _over(f, s), 0.0
         for i in range(n):
             at = s * n * L_WIDTH + i
-            if _bends(f, at) and _is_scarce(f, s, i):
+            if bends(f, at) and is_scarce(f, s, i):
                 room[s] += f.lanes[at + L_RATE * n] * max(0.0, f.lanes[at + L_KNEE * n] - f.lanes[at])
 
 
@@ -350,7 +351,7 @@ def _extra(f: Any, a: int, b: int) -> float:
     n, total = f.sizes[Z_LANES], 0.0
     for i in range(n):
         at, to = a * n * L_WIDTH + i, b * n * L_WIDTH + i
-        if _bends(f, at) and _bends(f, to):
+        if bends(f, at) and bends(f, to):
             more, over = max(0.0, f.lanes[at] - f.lanes[at + L_KNEE * n]), f.lanes[to] - f.lanes[to + L_KNEE * n]
             total += f.lanes[to + L_RATE * n] * (max(0.0, over + more) - max(0.0, over))
     return total
