@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.local_search.kernels.lanes import NOWHERE
-from rebalancer.engines.local_search.kernels.layout import L_KNEE, L_RATE, L_VALUE, L_WALL, L_WIDTH, Flat
+from rebalancer.engines.local_search.kernels.layout import L_EDGE, L_KNEE, L_RATE, L_VALUE, L_WALL, L_WIDTH, Flat
 from rebalancer.engines.local_search.kernels.pack import MOST, leavers, pack
 from rebalancer.engines.local_search.kernels.recall import fullness
 from rebalancer.engines.local_search.kernels.trail import BENT, T_PICKY, Trail
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 _TIGHT, _AMPLE = 0.8, 1.05
 #: What a unit of room is worth, of what a unit beyond costs where it costs least; the less the more room there is.
 _WORTH = 0.1
-#: Choosing who leaves takes as long as so many looks at a container, for each object.
-_CHOICE = 10
+#: Where more than this share of the chosen finds no place, other limits are in the way, and those would be better off
+#: who are placed with these in mind: it ends where it began. With one lane of just enough room, and with several.
+_LEFT = 0.04, 0.15
+#: Choosing who leaves takes as long as so many looks at a container, for each object; and this share of the time at
+#: most, as nobody has moved until then.
+_CHOICE, _SHARE = 10, 0.15
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ class _Room:
         lanes = flat.lanes.reshape(containers + 1, L_WIDTH, -1)[:containers]
         rate, knee = lanes[:, L_RATE], lanes[:, L_KNEE]
         bends = (rate > 0) & (knee < NOWHERE)
-        free = np.minimum(knee, lanes[:, L_WALL]) - lanes[:, L_VALUE]
+        end = np.minimum(lanes[:, L_WALL], lanes[:, L_EDGE])
+        free = np.where(rate > 0, np.minimum(end, knee), end) - lanes[:, L_VALUE]
         room = np.where(bends, np.maximum(0.0, free), 0.0).sum(axis=0)
         beyond = np.where(bends, np.maximum(0.0, -free), 0.0).sum(axis=0)
         share = np.full(len(beyond), np.inf)
@@ -77,21 +82,26 @@ def pack_leavers(searcher: Searcher, budget: Budget, width: int) -> None:
     if not flat.scarce.any():
         return
     room = _Room.of(flat, containers)
-    if room.size.any():
-        order = _choose(searcher, room, budget)
-        own = np.flatnonzero(room.free[:, room.lane] > 0)
-        own = own[np.argsort(room.free[own, room.lane], kind="stable")]
-        free, place = np.zeros(containers + 1), np.zeros(containers + 1, np.int32)
-        free[: len(own)], place[: len(own)] = room.free[own, room.lane], own
-        count = np.array([len(own)])
+    if not room.size.any():
+        return
+    start = flat.place.copy()
+    order = _choose(searcher, room, budget)
+    own = np.flatnonzero(room.free[:, room.lane] > 0)
+    own = own[np.argsort(-room.free[own, room.lane], kind="stable")]
+    free, place = np.zeros(containers + 1), np.zeros(containers + 1, np.int32)
+    free[: len(own)], place[: len(own)] = room.free[own, room.lane], own
+    count = np.array([len(own)])
 
-        def put(flat: Flat, trail: Trail, *which: Any) -> int:
-            return pack(flat, trail, free, place, count, room.lane, *which)
+    def put(flat: Flat, trail: Trail, *which: Any) -> int:
+        return pack(flat, trail, free, place, count, room.lane, *which)
 
-        trail.numbers[T_PICKY] = 1
-        noise = max(1e-9, abs(searcher.merit) * 2**-50)  # what is gained last is little beside a broken limit
-        searcher.work_on(order, put, budget, width, noise, np.ones(len(order), np.int64))
-        trail.numbers[T_PICKY] = 0
+    trail.numbers[T_PICKY] = 1
+    noise = max(1e-9, abs(searcher.merit) * 2**-50)  # what is gained last is little beside a broken limit
+    searcher.work_on(order, put, budget, width, noise, np.ones(len(order), np.int64))
+    trail.numbers[T_PICKY] = 0
+    left = np.count_nonzero(flat.place[order] == start[order])
+    if left > _LEFT[int(np.count_nonzero(room.size) > 1)] * len(order) and not budget.over:
+        searcher.start_at(start)
 
 
 def _choose(searcher: Searcher, room: _Room, budget: Budget) -> NDArray[np.int32]:
@@ -107,7 +117,7 @@ def _choose(searcher: Searcher, room: _Room, budget: Budget) -> NDArray[np.int32
     def choose(flat: Flat, trail: Trail, *which: Any) -> int:
         return leavers(flat, trail, cool, room.worth, weights, order, price, chosen, *which)
 
-    searcher.work_on(hot, choose, budget, _CHOICE, searcher.least)
+    searcher.work_on(hot, choose, budget.part(_SHARE * budget.remaining), _CHOICE, searcher.least)
     own = np.flatnonzero(chosen)
     size = searcher.flat.lane_weight.reshape(-1, len(room.size))[2 * own] @ room.size
     return own[np.argsort(-size, kind="stable")].astype(np.int32)

@@ -26,7 +26,7 @@ from rebalancer.engines.local_search.kernels.trail import (
 #: Containers that are looked at to rank the objects of one.
 _GLANCE = 8
 #: In classes, lanes tell of so many times as many containers which ones to look at.
-_FAR = 4
+FAR = 4
 #: Costs that differ by no more than this share differ by rounding only.
 _ALMOST = 1e-11
 
@@ -119,7 +119,7 @@ def _look_properly(f: Any, t: Any, i: int, width: int, least: float) -> None:
     """Look around for an object in the queue, in classes among the best of many containers."""
     n = width
     if t.numbers[T_PICKY] and f.sizes[Z_LANES]:
-        many = min(WIDEST, _FAR * width)
+        many = min(WIDEST, FAR * width)
         _draw_targets(t, many)
         n = shortlist(f, t, t.queue[i], many, width)
     else:

@@ -127,6 +127,17 @@ def lanes_fill(f: Any, s: int, o: int) -> float:
 
 
 @inner
+def lanes_free(f: Any, s: int, i: int) -> float:
+    """Return what is free in a lane of a container before its line bends, or ends."""
+    n = f.sizes[Z_LANES]
+    at = s * n * L_WIDTH + i
+    end = min(f.lanes[at + L_WALL * n], f.lanes[at + L_EDGE * n])
+    if f.lanes[at + L_RATE * n] > 0.0:
+        end = min(end, f.lanes[at + L_KNEE * n])
+    return float(end - f.lanes[at])
+
+
+@inner
 def note_scarce(f: Any) -> None:
     """Note in which lanes what is free before the line bends, or ends, is little beside what is beyond."""
     n = f.sizes[Z_LANES]

@@ -10,16 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 from rebalancer.engines.local_search.kernels.cell import weights_at
-from rebalancer.engines.local_search.kernels.descent import look_around, shortlist
+from rebalancer.engines.local_search.kernels.descent import FAR, look_around, shortlist
 from rebalancer.engines.local_search.kernels.jit import inner, kernel
-from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, lanes_cost
+from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, lanes_cost, lanes_free
 from rebalancer.engines.local_search.kernels.layout import (
     L_BASE,
     L_EDGE,
     L_FINE,
     L_KNEE,
     L_RATE,
-    L_WALL,
     L_WIDTH,
     Z_CONTAINERS,
     Z_LANES,
@@ -30,7 +29,9 @@ from rebalancer.engines.local_search.kernels.scan import block
 from rebalancer.engines.local_search.kernels.trail import BENT, T_LENGTH, WIDEST, draw, full, go, judged
 
 #: Objects of a container that may be in a set, those first that free most; containers that tell what each costs there.
-MOST, _PLACES = 96, 4
+MOST, _PLACES = 32, 4
+#: Comes after all containers.
+_LAST = 1 << 40
 
 
 @kernel
@@ -293,7 +294,7 @@ def pack(
     Parameters
     ----------
     free : float64 array
-        What is free in a lane of the containers that have room, ascending.
+        What is free in a lane of the containers that have room, descending: what changes most is what has least.
     place : int32 array
         Which containers these are; of those with as much room the lower number first.
     count : int64 array (1,)
@@ -303,7 +304,7 @@ def pack(
         if full(t, 1):
             return at
         o = order[at]
-        n = _fitting(t, free, place, count[0], f.lane_weight[2 * o * f.sizes[Z_LANES] + lane])
+        n = _fitting(t, free, place, count[0], f.lane_weight[2 * o * f.sizes[Z_LANES] + lane], min(WIDEST, FAR * width))
         if n == 1:
             continue
         t.queue[0] = o
@@ -311,43 +312,36 @@ def pack(
         if t.gain[0] <= 0.0:
             continue
         a, b, length = f.place[o], t.target[0], t.numbers[T_LENGTH]
-        left, taken = _free(f, a, lane), _free(f, b, lane)
+        left, taken = lanes_free(f, a, lane), lanes_free(f, b, lane)
         go(f, t, o, b)
         if judged(f, t, length, -least):
-            _note_free(free, place, count, a, left, _free(f, a, lane))
+            _note_free(free, place, count, a, left, lanes_free(f, a, lane))
             if b < f.sizes[Z_CONTAINERS]:  # it may have been in none at first
-                _note_free(free, place, count, b, taken, _free(f, b, lane))
+                _note_free(free, place, count, b, taken, lanes_free(f, b, lane))
     return last
 
 
 @inner
-def _fitting(t: Any, free: Any, place: Any, count: int, weight: float) -> int:
+def _fitting(t: Any, free: Any, place: Any, count: int, weight: float, most: int) -> int:
     """Note containers that have room for a weight, after the first: those that it fits best, and some at random."""
-    n, at = 1, _where(free, place, count, weight, -1)
-    while n < WIDEST // 2 and at < count:
+    n, at = 1, _where(free, place, count, weight, _LAST)
+    while n < most // 2 and at > 0:
+        at -= 1
         t.to[n] = place[at]
-        n, at = n + 1, at + 1
-    while n < WIDEST and at < count:
-        t.to[n] = place[at + draw(t, count - at)]
+        n += 1
+    while n < most and at > 0:
+        t.to[n] = place[draw(t, at)]
         n += 1
     return n
 
 
 @inner
-def _free(f: Any, s: int, lane: int) -> float:
-    """Return what is free in a lane of a container."""
-    n = f.sizes[Z_LANES]
-    at = s * n * L_WIDTH + lane
-    return float(min(f.lanes[at + L_KNEE * n], f.lanes[at + L_WALL * n]) - f.lanes[at])
-
-
-@inner
 def _where(free: Any, place: Any, count: int, room: float, s: int) -> int:
-    """Return where a container with so much room comes."""
+    """Return how many containers come before one with so much room."""
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2
-        if free[middle] < room or (free[middle] == room and place[middle] < s):
+        if free[middle] > room or (free[middle] == room and place[middle] < s):
             low = middle + 1
         else:
             high = middle
@@ -357,17 +351,23 @@ def _where(free: Any, place: Any, count: int, room: float, s: int) -> int:
 @inner
 def _note_free(free: Any, place: Any, count: Any, s: int, was: float, now: float) -> None:
     """Note that what is free in a container has changed."""
-    if was > 0.0:
-        at = _where(free, place, count[0], was, s)
-        count[0] -= 1
-        for i in range(at, count[0]):
-            free[i], place[i] = free[i + 1], place[i + 1]
-    if now > 0.0:
-        at = _where(free, place, count[0], now, s)
-        for i in range(count[0], at, -1):
-            free[i], place[i] = free[i - 1], place[i - 1]
-        free[at], place[at] = now, s
+    at = _where(free, place, count[0], was, s) if was > 0.0 else count[0]
+    to = _where(free, place, count[0], now, s) if now > 0.0 else count[0]
+    if was <= 0.0:
+        if now <= 0.0:
+            return
         count[0] += 1
+    if to > at:  # the one that leaves its place is among those before
+        to -= 1
+        for i in range(at, to):
+            free[i], place[i] = free[i + 1], place[i + 1]
+    else:
+        for i in range(at, to, -1):
+            free[i], place[i] = free[i - 1], place[i - 1]
+    if now > 0.0:
+        free[to], place[to] = now, s
+    else:
+        count[0] -= 1
 
 
 __all__ = ["MOST", "leavers", "pack"]
