@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 _TIGHT, _AMPLE = 0.8, 1.05
 #: What a unit of room is worth, of what a unit beyond costs where it costs least; the less the more room there is.
 _WORTH = 0.1
-#: Where more than this share of the chosen finds no place, other limits are in the way, and those would be better off
-#: who are placed with these in mind: it ends where it began. With one lane of just enough room, and with several.
-_LEFT = 0.04, 0.15
+#: Where more than this share of what is to leave finds no place, and as much room is left, other limits are in the way;
+#: those would be better off who are placed with these in mind, so it ends where it began.
+_MISSED = 0.025
 #: Choosing who leaves takes as long as so many looks at a container, for each object; and this share of the time at
 #: most, as nobody has moved until then.
 _CHOICE, _SHARE = 10, 0.15
@@ -99,8 +99,10 @@ def pack_leavers(searcher: Searcher, budget: Budget, width: int) -> None:
     noise = max(1e-9, abs(searcher.merit) * 2**-50)  # what is gained last is little beside a broken limit
     searcher.work_on(order, put, budget, width, noise, np.ones(len(order), np.int64))
     trail.numbers[T_PICKY] = 0
-    left = np.count_nonzero(flat.place[order] == start[order])
-    if left > _LEFT[int(np.count_nonzero(room.size) > 1)] * len(order) and not budget.over:
+    weight = flat.lane_weight[2 * order.astype(np.int64) * len(room.size) + room.lane]
+    left = weight[flat.place[order] == start[order]].sum()
+    missed = min(left, free[: count[0]].sum()) / max(weight.sum(), 1.0)
+    if missed > _MISSED and not budget.over:
         searcher.start_at(start)
 
 
