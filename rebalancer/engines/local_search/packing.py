@@ -39,7 +39,7 @@ class _Room:
     ----------
     free : float64 array (containers, lanes)
         Less than 0 where the container is beyond where the line bends.
-    size : float64 array (lanes,)
+    least : float64 array (lanes,)
         What a unit costs that is beyond, where it costs least; 0 in lanes that do not have just enough room.
     worth : float64 array (lanes,)
         What a unit of room is worth.
@@ -48,7 +48,7 @@ class _Room:
     """
 
     free: NDArray[np.float64]
-    size: NDArray[np.float64]
+    least: NDArray[np.float64]
     worth: NDArray[np.float64]
     lane: int
 
@@ -64,9 +64,9 @@ class _Room:
         share = np.full(len(beyond), np.inf)
         np.divide(room, beyond, out=share, where=beyond > 0)
         share[(share < _TIGHT) | (share > _AMPLE)] = np.inf
-        least = np.where(bends, rate, np.inf).min(axis=0)
-        size = np.where(share < np.inf, least, 0.0)
-        return cls(free, size, _WORTH * size * np.clip((_AMPLE - share) / (_AMPLE - 1), 0.0, 1.0), int(share.argmin()))
+        least = np.where(share < np.inf, np.where(bends, rate, np.inf).min(axis=0), 0.0)
+        worth = _WORTH * least * np.clip((_AMPLE - share) / (_AMPLE - 1), 0.0, 1.0)
+        return cls(free, least, worth, int(share.argmin()))
 
 
 def pack_leavers(searcher: Searcher, budget: Budget, width: int) -> None:
@@ -78,11 +78,11 @@ def pack_leavers(searcher: Searcher, budget: Budget, width: int) -> None:
         How many containers each object looks at.
     """
     flat, trail, containers = searcher.flat, searcher.trail, searcher.containers
-    searcher.slopes()
     if not flat.scarce.any():
         return
+    searcher.slopes()
     room = _Room.of(flat, containers)
-    if not room.size.any():
+    if not room.least.any():
         return
     start = flat.place.copy()
     order = _choose(searcher, room, budget)
@@ -99,7 +99,7 @@ def pack_leavers(searcher: Searcher, budget: Budget, width: int) -> None:
     noise = max(1e-9, abs(searcher.merit) * 2**-50)  # what is gained last is little beside a broken limit
     searcher.work_on(order, put, budget, width, noise, np.ones(len(order), np.int64))
     trail.numbers[T_PICKY] = 0
-    weight = flat.lane_weight[2 * order.astype(np.int64) * len(room.size) + room.lane]
+    weight = flat.lane_weight[2 * order.astype(np.int64) * len(room.least) + room.lane]
     left = weight[flat.place[order] == start[order]].sum()
     missed = min(left, free[: count[0]].sum()) / max(weight.sum(), 1.0)
     if missed > _MISSED and not budget.over:
@@ -121,7 +121,7 @@ def _choose(searcher: Searcher, room: _Room, budget: Budget) -> NDArray[np.int32
 
     searcher.work_on(hot, choose, budget.part(_SHARE * budget.remaining), _CHOICE, searcher.least)
     own = np.flatnonzero(chosen)
-    size = searcher.flat.lane_weight.reshape(-1, len(room.size))[2 * own] @ room.size
+    size = searcher.flat.lane_weight.reshape(-1, len(room.least))[2 * own] @ room.least
     return own[np.argsort(-size, kind="stable")].astype(np.int32)
 
 

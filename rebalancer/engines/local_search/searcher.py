@@ -346,11 +346,10 @@ class Searcher:
         self.slopes()
 
     def start_at(self, place: NDArray[np.int32]) -> None:
-        """Go on from another assignment; what it has found stays its best answer."""
+        """Go on from another assignment; what it has found stays its best answer. Slopes have to follow."""
         self.clear_log()
         follow(self.flat, place)
         appraise(self.flat, self.trail)
-        self.slopes()
 
     def join(self) -> None:
         """Take over what is better in the shared answer."""
