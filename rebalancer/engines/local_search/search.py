@@ -10,6 +10,7 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.classes import descend_in_classes
+from rebalancer.engines.local_search.crossing import cross, shut_in
 from rebalancer.engines.local_search.greedy import HORIZON, SWEEPS, WIDTH, Way, gain, greedy
 from rebalancer.engines.local_search.kernels.descent import descend, swap_down
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN
@@ -17,7 +18,7 @@ from rebalancer.engines.local_search.kernels.trail import M_BEST
 from rebalancer.engines.local_search.repair import repair
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.engines.local_search.walking import apart, levelled, relaxed, speed_when_relaxed, walk
-from rebalancer.engines.local_search.walks import BETWEEN, HOT, MIXES, TRADED, Trades, Walks
+from rebalancer.engines.local_search.walks import BETWEEN, HOT, MIXES, TRADED, Crossings, Trades, Walks
 from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
@@ -30,6 +31,8 @@ _LUKEWARM, _WIDER = 0.01, ((descend, 128), (swap_down, 100))
 _BRIEF, _DRIED, _DRIED_AGAIN = 3.0, 0.05, 0.3
 #: An answer is close to its bound where no more than this share of its value is open.
 _NEAR = 0.05
+#: Walks across earlier positions take at most this share of the time that is left.
+_CROSSING = 0.5
 
 
 def improve(model: Model, incumbent: Incumbent, budget: Budget, request: Request) -> None:
@@ -103,8 +106,12 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
     trades = Trades(BETWEEN if near else 1.0)
     if crowded and not walks.relaxing:
         _race(searcher, position, budget, _DRIED)
+    crossings = Crossings() if shut_in(searcher, position) else None
     while not (budget.over or searcher.enough(position)):
         searcher.join()
+        if crossings is not None and crossings.due():
+            _cross(searcher, position, crossings, budget, whole)
+            continue
         began = budget.seconds
         walks.notice(searcher.goals().differ)
         kind = walks.next(min(1.0, budget.remaining / whole), trades.ratio)
@@ -151,6 +158,17 @@ def _trade(searcher: Searcher, trades: Trades, budget: Budget, walked: float) ->
     after = min(before, searcher.merit)
     trades.learn((before - after) / max(abs(before), searcher.least))
     _log.debug("trades from %g for %g s: from %g to %g", heat, part.seconds, before, after)
+
+
+def _cross(searcher: Searcher, position: int, crossings: Crossings, budget: Budget, whole: float) -> None:
+    """Walk across what is worse in earlier positions."""
+    walk, before = crossings.next(), searcher.merit
+    part = budget.part(min(walk.share * whole, _CROSSING * budget.remaining))
+    gained = cross(searcher, position, budget, part, walk.multiple, crossings.mix())
+    crossings.learn(gained)
+    _log.debug("across, from %g: from %g to %g", walk.multiple, before, searcher.trail.merits[M_BEST])
+    searcher.rest()
+    searcher.hand_over()
 
 
 def _race(searcher: Searcher, position: int, budget: Budget, dried: float) -> None:

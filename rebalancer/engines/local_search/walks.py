@@ -214,10 +214,44 @@ class Trades:
         self.ratio = 1.0 if gain >= _WORTHWHILE else max(_BRIEFEST, self.ratio / 2)
 
 
+#: Walks across earlier positions start at these multiples in turn. The first takes this share of the time, each so many
+#: times as long as the last one, so often. After one that brings nothing twice as many other walks come first, up to
+#: so many.
+_ACROSS, _CROSSING, _CROSSED, _LONGEST_WAIT = (0.3, 1.0, 3.0), 0.05, 6, 8
+
+
+@dataclass
+class Crossings:
+    """Decides after how many other walks to walk across what is worse in earlier tuple positions, and how."""
+
+    number: int = 0
+    _wait: int = 1
+    _left: int = 0
+
+    def due(self) -> bool:
+        """Return whether the next walk is one of these."""
+        self._left -= 1
+        return self._left < 0
+
+    def next(self) -> Walk:
+        """Return the next one."""
+        turn, self.number = self.number, self.number + 1
+        return Walk(_ACROSS[turn % len(_ACROSS)], _CROSSING * _GROWTH ** min(turn, _CROSSED))
+
+    def mix(self) -> tuple[float, float, float]:
+        """Return which shares of exchanges, returns home and ejections the walk has that was asked for last."""
+        return MIXES[(self.number - 1) % len(MIXES)]
+
+    def learn(self, gained: bool) -> None:
+        """Note whether the last one has found something better."""
+        self._wait = 1 if gained else min(2 * self._wait, _LONGEST_WAIT)
+        self._left = self._wait
+
+
 def _thorough(steps: float, share: float, afresh: bool) -> Walk:
     """Return a relaxed walk of so many steps for each object; with fewer than plenty it does not find back afresh."""
     multiple = _THOROUGH.multiple * min(1.0, steps / _PLENTY)
     return replace(_THOROUGH, multiple=multiple, share=share, afresh=afresh and steps >= _PLENTY)
 
 
-__all__ = ["BETWEEN", "HOT", "MIXES", "TRADED", "Trades", "Walk", "Walks"]
+__all__ = ["BETWEEN", "HOT", "MIXES", "TRADED", "Crossings", "Trades", "Walk", "Walks"]
