@@ -4,17 +4,18 @@ Hypothesis draws the same examples, so that a red build is red again when it is 
 fails; here that would hide the defect.
 """
 
-import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.examples import PROFILE, TIMES
+
 settings.register_profile(
     "fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
-settings.register_profile("explore", parent=settings.get_profile("fixed"), derandomize=False, max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+settings.register_profile("explore", parent=settings.get_profile("fixed"), derandomize=False, max_examples=100 * TIMES)
+settings.load_profile(PROFILE)
 
 
 @pytest.fixture(autouse=True, scope="session")

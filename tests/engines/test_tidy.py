@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer import AssignmentAffinitiesSpec, AvoidAssignmentsSpec, Rebalancer
@@ -16,6 +16,7 @@ from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.tidy import undo_idle_moves
 from rebalancer.model import Model
 from tests.engines.worlds import attracted
+from tests.examples import examples
 from tests.property.problems import every_feasible, models
 
 
@@ -90,7 +91,7 @@ def test_what_a_position_has_beyond_its_target_pays_for_no_return() -> None:
 
 
 @pytest.mark.parametrize("together", [1, 100])
-@settings(max_examples=25)
+@examples(25)
 @given(model=models(objects=4, containers=3), data=st.data())
 def test_an_answer_stays_feasible_and_gets_no_worse(together: int, model: Model, data: st.DataObject) -> None:
     feasible = [values.assignment for values in every_feasible(model)]

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer import BalanceSpec, CapacitySpec, Rebalancer
@@ -26,6 +26,7 @@ from rebalancer.model import (
     grid,
 )
 from rebalancer.problem import FixedPoint, Problem, ProblemBuilder
+from tests.examples import examples
 from tests.model.exact import exact, integers
 
 NUMBERS = st.sampled_from(
@@ -114,7 +115,7 @@ def formulas(draw: st.DrawFn) -> tuple[Problem, ModelBuilder, Cells, np.ndarray]
 
 
 @given(formulas())
-@settings(max_examples=300)
+@examples(300)
 def test_integers_are_within_their_error_and_range(case: tuple[Problem, ModelBuilder, Cells, np.ndarray]) -> None:
     problem, model, _, assignment = case
     values = CellValues(problem, assignment)
@@ -136,7 +137,7 @@ def test_integers_are_within_their_error_and_range(case: tuple[Problem, ModelBui
 
 
 @given(formulas())
-@settings(max_examples=150)
+@examples(150)
 def test_sparse_and_dense_agree(case: tuple[Problem, ModelBuilder, Cells, np.ndarray]) -> None:
     problem, model, _, assignment = case
     dense = CellValues(problem, assignment)
@@ -152,7 +153,7 @@ def test_sparse_and_dense_agree(case: tuple[Problem, ModelBuilder, Cells, np.nda
 
 
 @given(formulas())
-@settings(max_examples=100)
+@examples(100)
 def test_the_start_is_the_initial_assignment(case: tuple[Problem, ModelBuilder, Cells, np.ndarray]) -> None:
     problem, model, cells, _ = case
     assert np.array_equal(model.initial(cells).dense(), integers(problem, cells, problem.initial))

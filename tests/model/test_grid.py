@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.model import grid as grids
 from rebalancer.model.grid import Grid, GridTooLarge, apply, reduce_extremum, reduce_sum
 from rebalancer.model.order import order_statistic
+from tests.examples import examples
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -62,7 +63,7 @@ def wide(grid: Grid, groups: int, items: int) -> np.ndarray:
 
 
 @given(several())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_apply_is_cell_by_cell(case: tuple[int, int, list[Grid]]) -> None:
     groups, items, parts = case
 
@@ -79,7 +80,7 @@ def test_apply_is_cell_by_cell(case: tuple[int, int, list[Grid]]) -> None:
 
 
 @given(several())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_where_finds_every_cell_once(case: tuple[int, int, list[Grid]]) -> None:
     groups, items, parts = case
     grid = apply(lambda *arrays: sum(arrays), groups, items, *parts)
@@ -89,7 +90,7 @@ def test_where_finds_every_cell_once(case: tuple[int, int, list[Grid]]) -> None:
 
 
 @given(several(), st.data())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_at_and_take_read_single_cells(case: tuple[int, int, list[Grid]], data: st.DataObject) -> None:
     grid = case[2][0]
     if not grid.size:
@@ -110,7 +111,7 @@ def maps(draw: st.DrawFn, length: int) -> tuple[int, np.ndarray | None]:
 
 
 @given(several(), st.data())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_sums_and_extremes_by_map(case: tuple[int, int, list[Grid]], data: st.DataObject) -> None:
     grid = case[2][0]
     groups, group_map = data.draw(maps(grid.groups))

@@ -6,18 +6,19 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.model import order
 from rebalancer.model.grid import Grid
 from rebalancer.model.order import order_statistic
+from tests.examples import examples
 from tests.model.test_grid import some_grid
 
 
 @pytest.mark.parametrize("rare", [False, True])
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_order_statistics_are_those_of_sorted_lists(rare: bool, data: st.DataObject) -> None:
     grid = data.draw(some_grid(data.draw(st.integers(1, 5)), data.draw(st.integers(1, 5))))
     shape = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))

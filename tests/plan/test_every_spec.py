@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer import CapacitySpec, Rebalancer
@@ -15,6 +15,7 @@ from rebalancer.plan.flight import ALWAYS, AT_END, moment
 from rebalancer.plan.steps import Steps
 from rebalancer.plan.verify import Replay, replay
 from rebalancer.plan.waiting import Waiting
+from tests.examples import examples
 from tests.property.problems import every_assignment, models
 
 
@@ -55,7 +56,7 @@ def follow(model: Model, start: np.ndarray, steps: Steps, ends: list[np.ndarray]
 
 
 @pytest.mark.parametrize("staging", [True, False])
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(drawn=journeys())
 def test_a_plan_over_any_spec_is_safe_and_comes_back(staging: bool, drawn: tuple[Model, np.ndarray]) -> None:
     model, end = drawn
@@ -73,7 +74,7 @@ def test_a_plan_over_any_spec_is_safe_and_comes_back(staging: bool, drawn: tuple
         assert (local.problems, set(local.excess)) == (whole.problems, set(whole.excess)) == ([], set(whole.excess))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(drawn=journeys(), data=st.data())
 def test_both_ways_of_recounting_find_the_same_faults(drawn: tuple[Model, np.ndarray], data: st.DataObject) -> None:
     model, _ = drawn

@@ -1,15 +1,16 @@
 """What moves gain, measured over the cells that count them alone."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.model import CellValues, Model
 from rebalancer.plan.work import costs, counting
+from tests.examples import examples
 from tests.property.problems import every_assignment, models
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(model=models(4, 3), data=st.data())
 def test_what_no_moved_object_is_counted_in_keeps_its_value(model: Model, data: st.DataObject) -> None:
     ends = every_assignment(model.problem)
@@ -21,7 +22,7 @@ def test_what_no_moved_object_is_counted_in_keeps_its_value(model: Model, data: 
     assert model.objective_of(near).tolist() == model.objective(end).tolist()
 
 
-@settings(max_examples=5, deadline=None, derandomize=True)
+@examples(5)
 @given(model=models(4, 3))
 def test_every_cell_that_is_needed_costs_something(model: Model) -> None:
     needed = {goal.cells.index for goal in model.goals}

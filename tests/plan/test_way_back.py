@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer import CapacitySpec, Evaluation, GroupCountSpec, Rebalancer, SkewSpec
@@ -14,6 +14,7 @@ from rebalancer.model import Model
 from rebalancer.plan import plan_moves
 from rebalancer.plan.flight import ALWAYS
 from rebalancer.plan.steps import Steps
+from tests.examples import examples
 from tests.plan.test_every_spec import worst
 
 
@@ -131,7 +132,7 @@ def follow(model: Model, now: np.ndarray, steps: Steps, ends: list[np.ndarray], 
     return now
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@examples(40)
 @given(drawn=spreads(), together=st.sampled_from([None, 3, 5]), into=CAP, out_of=CAP, proven=st.booleans())
 def test_plans_of_spread_groups_under_caps_go_there_and_back(
     drawn: tuple[Spread, Rebalancer], together: int | None, into: int | None, out_of: int | None, proven: bool

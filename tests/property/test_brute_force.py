@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.engines.base import Request, Status
@@ -11,17 +11,18 @@ from rebalancer.engines.cpsat.engine import CpsatEngine
 from rebalancer.engines.neighbourhood.state import integers_of
 from rebalancer.model import Model
 from rebalancer.specs import registry
+from tests.examples import examples
 from tests.property.problems import every_feasible, models, models_with, optimum
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(models(objects=4, containers=3))
 def test_cpsat_finds_and_proves_the_enumerated_optimum(model: Model) -> None:
     check(model)
 
 
 @pytest.mark.parametrize("key", sorted(registry.BUILT_IN))
-@settings(max_examples=16)
+@examples(16)
 @given(data=st.data())
 def test_every_spec_by_itself(key: str, data: st.DataObject) -> None:
     check(data.draw(models_with(key)))
@@ -43,7 +44,7 @@ def check(model: Model) -> None:
     assert answer.bounds == best
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(models(objects=4, containers=3))
 def test_a_second_solve_moves_nothing_when_goals_ignore_where_objects_were(model: Model) -> None:
     """Solving again from a proven answer, scored by the same model, returns that answer."""
@@ -56,7 +57,7 @@ def test_a_second_solve_moves_nothing_when_goals_ignore_where_objects_were(model
     assert (again.assignment != model.problem.initial).sum() == (first.assignment != model.problem.initial).sum()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(models(objects=4, containers=2))
 def test_the_answer_is_never_worse_than_a_feasible_start_and_moves_as_little_as_possible(model: Model) -> None:
     answer = CpsatEngine().solve(model, Request(time_limit=60, workers=1))

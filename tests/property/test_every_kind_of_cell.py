@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.engines.base import Request, Status
@@ -15,6 +15,7 @@ from rebalancer.engines.cpsat.engine import CpsatEngine
 from rebalancer.model import Cells, CellValues, GoalCells, ModelBuilder, Param, assemble, evaluate_cells, floats_of
 from rebalancer.model.sign import is_never_negative
 from rebalancer.problem import ProblemBuilder
+from tests.examples import examples
 from tests.property.problems import optimum, worlds
 
 
@@ -98,7 +99,7 @@ def formulas(draw: st.DrawFn) -> tuple[ModelBuilder, Cells]:
     return model, cells
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(formulas(), st.sampled_from([1, -1]))
 def test_cpsat_and_the_evaluator_agree_on_the_best_value(case: tuple[ModelBuilder, Cells], sign: int) -> None:
     builder, cells = case
@@ -142,7 +143,7 @@ def test_cpsat_is_right_about_what_is_to_be_large(largest: int, seed: int) -> No
     assert answer.bounds == optimum(known)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(formulas(), st.data())
 def test_integers_stay_within_their_bounds_and_errors(case: tuple[ModelBuilder, Cells], data: st.DataObject) -> None:
     builder, _ = case

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer import engines
 from rebalancer.engines.base import Answer, Request, Status
 from rebalancer.model import Model
 from rebalancer.specs import registry
+from tests.examples import examples
 from tests.property.problems import models, models_with, optimum
 
 #: Rounds: steps of local search; parts of neighbourhood search, enough for each kind of part to have had its turn.
@@ -45,14 +46,14 @@ def check(name: str, model: Model) -> None:
 
 @pytest.mark.parametrize("name", sorted(ROUNDS))
 @pytest.mark.parametrize("key", sorted(registry.BUILT_IN))
-@settings(max_examples=2)
+@examples(2)
 @given(data=st.data())
 def test_every_spec_by_itself(name: str, key: str, data: st.DataObject) -> None:
     check(name, data.draw(models_with(key)))
 
 
 @pytest.mark.parametrize("name", sorted(ROUNDS))
-@settings(max_examples=20)
+@examples(20)
 @given(model=models(objects=4, containers=3))
 def test_any_mixture(name: str, model: Model) -> None:
     check(name, model)

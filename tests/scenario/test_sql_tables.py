@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.problem import Fault, InputError
@@ -21,6 +21,7 @@ from rebalancer.scenario.drivers import is_narrow
 from rebalancer.scenario.reader import load
 from rebalancer.scenario.sql_table import SqlTable, read_rows
 from rebalancer.scenario.urls import filled, located, parsed, shown_url, without_secrets
+from tests.examples import examples
 from tests.scenario.tables import facts, scenario, write_csv, write_parquet, write_sqlite
 
 FROM_SQLITE = (
@@ -95,7 +96,7 @@ def worlds(draw: st.DrawFn) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]
 
 
 @given(worlds())
-@settings(max_examples=30)
+@examples(30)
 def test_the_same_table_is_the_same_problem_wherever_it_stands(
     tmp_path_factory: pytest.TempPathFactory, drawn: tuple[dict[str, list[Any]], dict[str, list[Any]]]
 ) -> None:

@@ -144,7 +144,7 @@ def _square(encoder: Encoder, cells: Map, x: Rows, const: Grid) -> Rows:
     variables = encoder.new(cells, x.key, low, high)
     side = encoder.sides[cells.index]
     if side & ABOVE:
-        _exact_square(encoder, x, variables, divisor)
+        _exact_square(encoder, cells, x, variables, divisor)
     elif side & BELOW:
         squares = Squares(cells, x.key, x, variables, divisor)
         if not first_secants(encoder.bulk, squares, _at_start(encoder, cells, x)):
@@ -156,15 +156,13 @@ def _at_start(encoder: Encoder, cells: Map, x: Rows) -> IntArray:
     return np.clip(linear_form(encoder.start, cells).at(x.group, x.item).astype(np.int64), x.low, x.high)
 
 
-def _exact_square(encoder: Encoder, x: Rows, variables: IntArray, divisor: IntArray) -> None:
+def _exact_square(encoder: Encoder, cells: Map, x: Rows, variables: IntArray, divisor: IntArray) -> None:
     """Squares that something wants large: only a product says how large they are."""
-    bases = encoder.algebra.new_variables(x.low, x.high)
-    encoder.bulk.add_integers(x.low, x.high)
+    bases = encoder.new(cells, x.key, x.low, x.high, "x")
     offset = x.const_at_key
     encoder.bulk.linear(x, -offset, -offset, extra=bases, factor=np.full(len(bases), -1))
     ends = np.maximum(x.low * x.low, x.high * x.high)
-    products = encoder.algebra.new_variables(np.zeros(len(bases), np.int64), ends)
-    encoder.bulk.add_integers(np.zeros(len(bases), np.int64), ends)
+    products = encoder.new(cells, x.key, np.zeros(len(bases), np.int64), ends, "square")
     for base, target, variable, by in zip(
         bases.tolist(), products.tolist(), variables.tolist(), divisor.tolist(), strict=True
     ):

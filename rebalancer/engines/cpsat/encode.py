@@ -71,8 +71,8 @@ class Auxiliary:
     cells : Cells
     key : int64 array
         Cell of each variable.
-    what : {"value", "positive", "x"}
-        The variables are the cells' integers, or 1 where these are positive, or the x that a `Map` maps.
+    what : {"value", "positive", "x", "square"}
+        The variables are the cells' integers, or 1 where these are positive, or the x that a `Map` maps, or its square.
     unit : int64 array, optional
         The variables count these, rounded up: 1 where nothing is said.
     """
@@ -140,7 +140,7 @@ class Encoding:
         hint[: self.literals.count] = self.literals.chosen(values.assignment)
         for auxiliary in self.auxiliaries:
             cells = auxiliary.cells
-            if auxiliary.what == "x":
+            if auxiliary.what in ("x", "square"):
                 assert isinstance(cells, Map)
                 grid = linear_form(values, cells)
             else:
@@ -148,10 +148,12 @@ class Encoding:
             integers = grid.at(auxiliary.key // cells.items, auxiliary.key % cells.items)
             if auxiliary.unit is not None:
                 integers = -(-integers // auxiliary.unit)
+            if auxiliary.what == "positive":
+                integers = integers > 0
+            elif auxiliary.what == "square":
+                integers = integers * integers
             known[auxiliary.first : auxiliary.first + len(integers)] = True
-            hint[auxiliary.first : auxiliary.first + len(integers)] = (
-                integers > 0 if auxiliary.what == "positive" else integers
-            )
+            hint[auxiliary.first : auxiliary.first + len(integers)] = integers
         return known, hint
 
 

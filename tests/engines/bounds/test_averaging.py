@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer import (
@@ -23,6 +23,7 @@ from rebalancer.engines.bounds import lower_bounds
 from rebalancer.engines.cpsat.candidates import every_pair, pruned
 from rebalancer.engines.cpsat.totals import averaging_bound
 from rebalancer.model import CellValues, GoalCells, Model, ModelBuilder, Param, Reduce, assemble, evaluate_cells
+from tests.examples import examples
 from tests.property.problems import every_assignment, every_feasible, models, worlds
 
 FACTORS = st.sampled_from([1, 2, 3, -1, -2])
@@ -36,7 +37,7 @@ def lowest(model: Model, cells: Reduce, placed_only: bool) -> int:
     )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_sums_of_hinges_squares_and_steps_never_cost_less(data: st.DataObject) -> None:
     problem = data.draw(worlds(4, 3))
@@ -66,7 +67,7 @@ def test_sums_of_hinges_squares_and_steps_never_cost_less(data: st.DataObject) -
         assert bound <= lowest(model, total, placed_only)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(models(objects=4, containers=3))
 def test_sums_in_random_models_never_cost_less(model: Model) -> None:
     literals = pruned(model, every_pair(model))
@@ -179,7 +180,7 @@ def test_containers_in_use_hold_the_memory_of_all_whatever_is_counted_of_them(li
     assert solver.solve("cpsat", 20.0).objective["final"].tolist() == [least]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_what_is_there_without_what_is_counted_tells_nothing(data: st.DataObject) -> None:
     """Limits on one amount bound steps of another only where the one is nowhere without the other."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from ortools.math_opt.core.python import solver
 
@@ -27,6 +27,7 @@ from rebalancer.model import Model
 from rebalancer.scenario.importers.google_machine_reassignment import convert
 from rebalancer.specs.compiler import compile_model
 from rebalancer.specs.entries import Constraint, Goal, Policy, check_entries
+from tests.examples import examples
 from tests.property.catalogue import specs
 from tests.property.problems import every_feasible, models, worlds
 
@@ -60,13 +61,13 @@ def check(model: Model) -> None:
             assert bound <= reached
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(tugs_of_war())
 def test_nothing_is_below_the_bound_where_goals_pull_both_ways(model: Model) -> None:
     check(model)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(models(objects=4, containers=3))
 def test_nothing_is_below_the_bound_of_any_mixture(model: Model) -> None:
     check(model)
@@ -129,7 +130,7 @@ def test_what_costs_least_to_move_to_has_little_room() -> None:
     assert model.real(0, lower_bounds(model)[0]) > 0.1 * (4 / 20) / 3
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.lists(st.lists(st.integers(1, 6), max_size=3), min_size=3, max_size=3),
     st.lists(st.sampled_from([12, 15, 30]), min_size=3, max_size=3),
@@ -347,7 +348,7 @@ def containers_too_full(draw: st.DrawFn) -> tuple[list[float], list[list[float]]
     )
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(containers_too_full(), min_size=1, max_size=3), st.integers(0, 9).map(float))
 def test_no_choice_of_who_leaves_costs_less(full: list[Any], counted: float) -> None:
     """Against all choices, in several containers at once, at prices of all sorts for all resources together.

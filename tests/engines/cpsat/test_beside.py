@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from rebalancer.engines import auto
 from rebalancer.engines.auto import AutoEngine
@@ -24,6 +24,7 @@ from rebalancer.engines.cpsat.whole import Whole
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.model import CellValues, Model
 from tests.engines.worlds import attracted
+from tests.examples import examples
 from tests.property.problems import models, optimum
 
 
@@ -138,7 +139,7 @@ def test_what_is_proven_beside_neighbourhoods_is_the_optimum(monkeypatch: pytest
     monkeypatch.setattr(Whole, "_prove_beside", counted)
     monkeypatch.setattr(Whole, "look_at_leavers", lambda _: None)  # or little is left to prove
 
-    @settings(max_examples=60)
+    @examples(60)
     @given(models(objects=4, containers=3))
     def every(model: Model) -> None:
         best = optimum(model)

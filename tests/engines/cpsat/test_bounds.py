@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from rebalancer.engines.base import Request, Status
 from rebalancer.engines.bounds import CLOSED, closed_as_reported
@@ -21,6 +21,7 @@ from rebalancer.engines.cpsat.whole import Whole
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.model import CellValues, Model
 from tests.engines.worlds import attracted, crowded
+from tests.examples import examples
 from tests.property.problems import models, optimum
 
 NOTHING = Outcome("UNKNOWN", None, 0, None)
@@ -94,7 +95,7 @@ def check(model: Model, lies: int = 0) -> Hurried:
 def test_what_is_ruled_out_cannot_be_reached() -> None:
     taken: list[Hurried] = []
 
-    @settings(max_examples=100)
+    @examples(100)
     @given(models(objects=4, containers=3))
     def every(model: Model) -> None:
         taken.append(check(model))
@@ -108,7 +109,7 @@ def test_what_is_ruled_out_cannot_be_reached() -> None:
 def test_what_is_ruled_out_once_is_not_believed() -> None:
     taken: list[Hurried] = []
 
-    @settings(max_examples=40)
+    @examples(40)
     @given(models(objects=4, containers=3))
     def every(model: Model) -> None:
         taken.append(check(model, lies=1))
@@ -131,7 +132,7 @@ def test_a_larger_problem_is_closed_by_ruling_out() -> None:
 def test_a_ceiling_leaves_what_is_below_it() -> None:
     reached = 0
 
-    @settings(max_examples=50)
+    @examples(50)
     @given(models(objects=4, containers=3))
     def every(model: Model) -> None:
         nonlocal reached

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.model import Model
+from tests.examples import examples
 from tests.property.problems import every_feasible, models
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(models(objects=4, containers=3))
 def test_every_feasible_assignment_is_left(model: Model) -> None:
     literals = all_candidates(model)

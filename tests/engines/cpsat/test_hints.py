@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 
+from rebalancer import MinimizeSquaresSpec, Rebalancer
 from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.candidates import all_candidates
 from rebalancer.engines.cpsat.encode import encode
 from rebalancer.engines.cpsat.run import solve
 from rebalancer.model import Cells, CellValues, Function, Gathering, Map, Model, Product, Ratio, Reduce
+from tests.examples import examples
 from tests.property.problems import every_feasible, models
 
 
@@ -20,7 +22,25 @@ def _is_ordered(cells: Cells) -> bool:
     )
 
 
-@settings(max_examples=60)
+def test_squares_that_are_to_be_large_are_hinted_whole() -> None:
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": ["a", "b"], "h1": ["c"], "h2": []})
+    solver.add_object_dimension("cpu", {"a": 2, "b": 3, "c": 4})
+    solver.add_goal(MinimizeSquaresSpec(scope="host", dimension="cpu"), weight=-1.0)
+    model = solver.model
+    values = CellValues(model.problem, model.problem.initial)
+    encoding = encode(model, all_candidates(model), values)
+    encoding.hint_from(values)
+    hint = encoding.bulk.proto.solution_hint
+    assert list(hint.vars) == list(range(len(encoding.bulk.proto.variables)))
+    encoding.bulk.minimize(encoding.objectives[0].var, encoding.objectives[0].coef)
+    outcome = solve(encoding.bulk, Request(workers=1), Budget(10.0), fix_variables_to_their_hinted_value=True)
+    assert outcome.status == "OPTIMAL"
+    constant = int(encoding.objectives[0].const.dense()[0, 0])
+    assert outcome.objective + constant == model.evaluate(model.problem.initial).integers[0]
+
+
+@examples(60)
 @given(models(objects=3, containers=3))
 def test_what_is_hinted_is_a_solution_of_the_same_worth(model: Model) -> None:
     literals = all_candidates(model)

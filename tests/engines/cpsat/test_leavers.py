@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, Rebalancer
 from rebalancer.engines.base import Request
@@ -23,6 +23,7 @@ from rebalancer.engines.cpsat.whole import Whole
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.model import CellValues, Model
 from tests.engines.worlds import attracted, crowded, rounded
+from tests.examples import examples
 from tests.property.problems import CATALOGUE, every_feasible, integers_of, models, models_with
 
 
@@ -44,7 +45,7 @@ def check(model: Model) -> None:
 
 @pytest.mark.parametrize("key", sorted(CATALOGUE))
 def test_no_answer_has_less_with_any_spec(key: str) -> None:
-    @settings(max_examples=5)
+    @examples(5)
     @given(models_with(key))
     def every(model: Model) -> None:
         check(model)
@@ -52,7 +53,7 @@ def test_no_answer_has_less_with_any_spec(key: str) -> None:
     every()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(models(objects=4, containers=3))
 def test_no_answer_has_less(model: Model) -> None:
     check(model)

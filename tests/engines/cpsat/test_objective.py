@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from rebalancer import BalanceSpec, Rebalancer
 from rebalancer.engines.base import Request, Status
@@ -17,6 +17,7 @@ from rebalancer.engines.cpsat.engine import CpsatEngine
 from rebalancer.engines.cpsat.objective import ExactObjective
 from rebalancer.model import CellValues, Model
 from tests.engines.worlds import rounded
+from tests.examples import examples
 from tests.property.problems import every_feasible, models
 
 
@@ -81,7 +82,7 @@ def test_the_exact_formula_is_minimised(seed: int, monkeypatch: pytest.MonkeyPat
     assert model.real(0, answer.bounds[0]) <= best
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(models(objects=4, containers=3))
 def test_any_specs_minimised_by_their_exact_formula(model: Model) -> None:
     with pytest.MonkeyPatch.context() as patch:

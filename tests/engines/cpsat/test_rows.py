@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.engines.cpsat.candidates import every_pair, linear_rows
 from rebalancer.engines.cpsat.literals import Literals
 from rebalancer.engines.cpsat.rows import RowAlgebra, Rows
 from rebalancer.model import CellValues, Model, evaluate_cells
+from tests.examples import examples
 from tests.property.problems import models
 
 
@@ -22,7 +23,7 @@ def value_of(rows: Rows, chosen: np.ndarray) -> np.ndarray:
     return out
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data(), models(objects=5, containers=3))
 def test_linear_cells_are_their_rows(data: st.DataObject, model: Model) -> None:
     problem = model.problem

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer import (
@@ -34,6 +34,7 @@ from rebalancer.model import Model
 from rebalancer.problem.errors import InputError
 from rebalancer.specs.registry import BUILT_IN
 from tests.engines.worlds import crowded, impossible
+from tests.examples import examples
 from tests.property.problems import models_with
 
 ROOT = Path(__file__).parents[3]
@@ -75,7 +76,7 @@ def test_a_time_that_was_too_short_for_the_compiler_is_told(
 
 
 @pytest.mark.parametrize("key", sorted(BUILT_IN))
-@settings(max_examples=4)
+@examples(4)
 @given(data=st.data())
 def test_every_spec(key: str, data: st.DataObject) -> None:
     model = data.draw(models_with(key))

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -20,6 +20,7 @@ from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.model import Cells, GoalCells, Model, ModelBuilder, Param, assemble
 from rebalancer.problem import ProblemBuilder
 from rebalancer.specs.registry import BUILT_IN
+from tests.examples import examples
 from tests.property.problems import models, models_with
 from tests.property.test_every_kind_of_cell import formulas
 
@@ -66,20 +67,20 @@ def agree(flat: Flat, model: Model) -> None:
 
 
 @pytest.mark.parametrize("key", sorted(BUILT_IN))
-@settings(max_examples=6)
+@examples(6)
 @given(data=st.data())
 def test_every_spec(key: str, data: st.DataObject) -> None:
     walk(data.draw(models_with(key)), data.draw(st.integers(0, 2**20)))
 
 
 @pytest.mark.parametrize("key", sorted(BUILT_IN))
-@settings(max_examples=4)
+@examples(4)
 @given(data=st.data())
 def test_every_spec_with_petabytes_in_bytes(key: str, data: st.DataObject) -> None:
     walk(data.draw(models_with(key, 2**51)), data.draw(st.integers(0, 2**20)), 12)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(models(), st.integers(0, 2**20))
 def test_any_mixture(model: Model, seed: int) -> None:
     walk(model, seed)
@@ -96,7 +97,7 @@ def in_hash_rows() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(models(), st.integers(0, 2**20))
 def test_hash_rows_hold_what_tables_hold(model: Model, seed: int) -> None:
     with in_hash_rows():
@@ -119,14 +120,14 @@ def test_cells_that_hold_nothing_may_be_beyond_their_bounds() -> None:
 
 
 @pytest.mark.parametrize("key", sorted(BUILT_IN))
-@settings(max_examples=6)
+@examples(6)
 @given(data=st.data())
 def test_every_spec_in_hash_rows(key: str, data: st.DataObject) -> None:
     with in_hash_rows():
         walk(data.draw(models_with(key)), data.draw(st.integers(0, 2**20)))
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(formulas(), st.integers(0, 2**20))
 def test_every_kind_of_cell_in_hash_rows(case: tuple[ModelBuilder, Cells], seed: int) -> None:
     builder, cells = case
@@ -135,7 +136,7 @@ def test_every_kind_of_cell_in_hash_rows(case: tuple[ModelBuilder, Cells], seed:
         walk(assemble(builder, [goal], []), seed)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(formulas(), st.integers(0, 2**20))
 def test_every_kind_of_cell(case: tuple[ModelBuilder, Cells], seed: int) -> None:
     builder, cells = case

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -21,6 +21,7 @@ from rebalancer.engines.local_search.kernels.slopes import compute
 from rebalancer.engines.local_search.kernels.trail import new_trail
 from rebalancer.model import Function, Model
 from tests.engines.worlds import attracted, crowded
+from tests.examples import examples
 from tests.property.problems import models_with
 
 #: Specs whose objective is most often a sum of functions of tallies.
@@ -124,7 +125,7 @@ def near(one: NDArray[np.float64], other: NDArray[np.float64]) -> None:
 
 
 @pytest.mark.parametrize("key", LINEAR)
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_costs_are_exact(key: str, data: st.DataObject) -> None:
     compare(data.draw(models_with(key)), data.draw(st.integers(0, 2**20)))

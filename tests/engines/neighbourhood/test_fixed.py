@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from rebalancer.engines.base import Request
 from rebalancer.engines.cpsat import position
@@ -22,6 +22,7 @@ from rebalancer.engines.neighbourhood.fixed import Fixed
 from rebalancer.engines.neighbourhood.search import Neighbourhoods
 from rebalancer.model import CellValues, Model
 from tests.engines.worlds import attracted, crowded, rounded
+from tests.examples import examples
 from tests.property.problems import models, optimum
 
 #: Without a limit, as its clock begins with the module.
@@ -43,7 +44,7 @@ def freeing(model: Model, search: Incumbent, objects: Any) -> Choice:
     return Choice.among(search.best, np.array(objects), np.arange(-1, len(model.problem.containers)))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(models(objects=4, containers=3))
 def test_all_freed_end_at_the_optimum(model: Model) -> None:
     best, found = optimum(model), first_of(model)

@@ -6,13 +6,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.engines.neighbourhood.choice import Choice
 from rebalancer.engines.neighbourhood.slices import Slicer
 from rebalancer.model import Cells, CellValues, GoalCells, Model, ModelBuilder, assemble, evaluate_cells
 from rebalancer.model.model import holds
+from tests.examples import examples
 from tests.property.problems import models
 from tests.property.test_every_kind_of_cell import formulas
 
@@ -56,7 +57,7 @@ def check(model: Model, data: st.DataObject) -> None:
             assert all(holds(mine, hard) for hard in sliced.model.hard) == all(holds(real, hard) for hard in model.hard)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(formulas(), st.sampled_from([1, -1]), st.data())
 def test_every_kind_of_cell_slices(case: tuple[ModelBuilder, Cells], sign: int, data: st.DataObject) -> None:
     builder, cells = case
@@ -64,7 +65,7 @@ def test_every_kind_of_cell_slices(case: tuple[ModelBuilder, Cells], sign: int, 
     check(replace(assemble(builder, [goal], [])), data)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(models(), st.data())
 def test_every_spec_slices(model: Model, data: st.DataObject) -> None:
     check(model, data)
