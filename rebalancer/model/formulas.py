@@ -340,7 +340,10 @@ class Formulas:
         )
 
     def mod(self, x: Cells, divisor: Param) -> Cells:
-        """Return the remainder of x / divisor (positive), 0 or more."""
+        """Return the remainder of x / divisor (positive), 0 or more.
+
+        Where x may be below 0, divisors have to be int64 in the unit that is common to both.
+        """
         return self._map(Function.MOD, [(x, 1)], 0, EXACT_LIMIT, divisor)
 
 

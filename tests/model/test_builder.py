@@ -34,6 +34,7 @@ NUMBERS = st.sampled_from(
     + [Fraction(10**9 + 7, 3), Fraction(1, 10**9 + 9)]
 )
 POSITIVE = NUMBERS.filter(lambda value: value > 0)
+SMALL = POSITIVE.filter(lambda value: value < 1000)
 
 
 @st.composite
@@ -84,7 +85,7 @@ def grown(draw: st.DrawFn, model: ModelBuilder, cells: Cells) -> Cells:
         "largest": lambda: model.largest(cells, smallest=draw(st.booleans())),
         "gather": lambda: model.gather(cells, np.array([0, cells.groups - 1]), np.array([cells.items - 1, 0])),
         "largest_of": lambda: model.largest_of([cells, model.hinge(cells)], smallest=draw(st.booleans())),
-        "mod": lambda: model.mod(cells, draw(params(cells, POSITIVE))),
+        "mod": lambda: model.mod(cells, draw(params(cells, POSITIVE if cells.low >= 0 else SMALL))),
         "product": lambda: model.product(cells, draw(st.sampled_from([cells, model.total(cells)]))),
         "ratio": lambda: model.ratio(cells, model.linear([(model.step(cells), 1)], draw(st.sampled_from([1, 3])))),
         "nth": lambda: model.nth_largest(cells, draw(st.integers(0, 3))),
