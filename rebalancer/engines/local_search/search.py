@@ -96,7 +96,8 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
     if budget.stop.is_set():  # a million objects take most of a second to tell how fast walks are
         return
     whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
-    crowded = searcher.crowded()
+    shut = shut_in(searcher, position)
+    crowded = searcher.crowded() and not shut  # wider limits are no way out where earlier positions still hold
     near = crowded and searcher.incumbent.within(position, _NEAR)
     steps, hot = searcher.speed * whole, 0.0
     if crowded and steps > searcher.containers:  # elsewhere there is no time for hot ones anyway
@@ -106,7 +107,7 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
     trades = Trades(BETWEEN if near else 1.0)
     if crowded and not walks.relaxing:
         _race(searcher, position, budget, _DRIED)
-    crossings = Crossings() if shut_in(searcher, position) else None
+    crossings = Crossings() if shut else None
     while not (budget.over or searcher.enough(position)):
         searcher.join()
         if crossings is not None and crossings.due():
