@@ -7,7 +7,6 @@ What is then still above what they were is mended, position by position.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,9 +26,9 @@ _MOVES, _IN_THE_WAY = 1_000, 0.05
 #: Earlier positions are so many times as steep as the one that is minimised from this share of a walk on, and it ends
 #: at this share of its heat.
 _STEEPER, _STEEP, _CHILLY = 100.0, 0.8, 0.01
-#: An earlier position is mended in so many rounds of moves that gain, with walks between that take this share of the
-#: time that is left and are so warm.
-_ROUNDS, _MENDING, _WARM = 4, 0.02, 0.1
+#: Mending takes at most as long as the walk: of each position so many rounds of moves that gain, with walks between
+#: that take this share of what is left of that and are so warm.
+_ROUNDS, _MENDING, _WARM = 4, 0.2, 0.1
 
 
 def shut_in(searcher: Searcher, position: int) -> bool:
@@ -63,8 +62,10 @@ def cross(
     with apart(searcher, position):
         trail.numbers[T_RELAXED] = 1
         trail.numbers[T_POSITION] = 0  # so that none is held
+        began = budget.seconds
         walk(searcher, part, multiple, mix, steepen, typical, _CHILLY)
-        back = all(_mended(searcher, earlier, known, budget, mix) for earlier in range(position))
+        mending = budget.part(budget.seconds - began)
+        back = all(_mended(searcher, earlier, known, mending, mix) for earlier in range(position))
         trail.numbers[T_RELAXED] = trail.numbers[T_LENGTH] = 0
         searcher.turn_to(position)
         if back:
@@ -87,8 +88,7 @@ def _mended(
         if budget.over:
             return False
         if number:
-            left = budget.remaining if math.isfinite(budget.remaining) else 60.0
-            walk(searcher, budget.part(_MENDING * left), _WARM, mix)
+            walk(searcher, budget.part(_MENDING * budget.remaining), _WARM, mix)
         for kernel, width in SWEEPS[:2]:
             searcher.sweep(kernel, budget, width)
         trail.numbers[T_LENGTH] = 0

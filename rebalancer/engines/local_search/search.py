@@ -18,7 +18,7 @@ from rebalancer.engines.local_search.kernels.trail import M_BEST
 from rebalancer.engines.local_search.repair import repair
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.engines.local_search.walking import apart, levelled, relaxed, speed_when_relaxed, walk
-from rebalancer.engines.local_search.walks import BETWEEN, HOT, MIXES, TRADED, Crossings, Trades, Walks
+from rebalancer.engines.local_search.walks import BETWEEN, HOT, MIXES, TRADED, Crossings, Trades, Walks, crosses
 from rebalancer.model import Model
 
 _log = logging.getLogger(__name__)
@@ -96,10 +96,10 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
     if budget.stop.is_set():  # a million objects take most of a second to tell how fast walks are
         return
     whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
-    shut = shut_in(searcher, position)
+    steps, hot = searcher.speed * whole, 0.0
+    shut = crosses(steps) and shut_in(searcher, position)
     crowded = searcher.crowded() and not shut  # wider limits are no way out where earlier positions still hold
     near = crowded and searcher.incumbent.within(position, _NEAR)
-    steps, hot = searcher.speed * whole, 0.0
     if crowded and steps > searcher.containers:  # elsewhere there is no time for hot ones anyway
         hot = speed_when_relaxed(searcher, HOT) * whole
     walks = Walks(crowded, searcher.goals().differ, steps, searcher.daring, near, hot, searcher.containers)

@@ -220,6 +220,11 @@ class Trades:
 _ACROSS, _CROSSING, _CROSSED, _LONGEST_WAIT = (0.3, 1.0, 3.0), 0.05, 6, 8
 
 
+def crosses(steps: float) -> bool:
+    """Return whether the first of these has steps enough, of so many for each object in all of the time."""
+    return _CROSSING * steps >= _FEWEST
+
+
 @dataclass
 class Crossings:
     """Decides after how many other walks to walk across what is worse in earlier tuple positions, and how."""
@@ -254,4 +259,4 @@ def _thorough(steps: float, share: float, afresh: bool) -> Walk:
     return replace(_THOROUGH, multiple=multiple, share=share, afresh=afresh and steps >= _PLENTY)
 
 
-__all__ = ["BETWEEN", "HOT", "MIXES", "TRADED", "Crossings", "Trades", "Walk", "Walks"]
+__all__ = ["BETWEEN", "HOT", "MIXES", "TRADED", "Crossings", "Trades", "Walk", "Walks", "crosses"]

@@ -17,7 +17,7 @@ from rebalancer.engines.local_search.engine import LocalSearchEngine
 from rebalancer.engines.local_search.kernels.propagate import objective
 from rebalancer.engines.local_search.kernels.trail import T_LENGTH, T_POSITION, T_RELAXED
 from rebalancer.engines.local_search.searcher import Searcher
-from rebalancer.engines.local_search.walks import MIXES, Crossings
+from rebalancer.engines.local_search.walks import MIXES, Crossings, crosses
 from rebalancer.model import Model
 
 
@@ -154,6 +154,11 @@ def test_crossings_get_longer() -> None:
     assert shares[1] == pytest.approx(0.07)
     assert shares[6] == shares[7] == pytest.approx(0.05 * 1.4**6)
     assert {crossings.mix()} <= set(MIXES)
+
+
+def test_walks_across_have_steps_enough_or_there_are_none() -> None:
+    assert crosses(2_600)
+    assert not crosses(2_500), "125 for each object would be too few"
 
 
 def test_local_search_crosses_where_it_is_shut_in(monkeypatch: pytest.MonkeyPatch) -> None:
