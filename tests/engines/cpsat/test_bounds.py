@@ -132,7 +132,7 @@ def test_a_larger_problem_is_closed_by_ruling_out() -> None:
 def test_a_ceiling_leaves_what_is_below_it() -> None:
     reached = 0
 
-    @examples(50)
+    @examples(80)
     @given(models(objects=4, containers=3))
     def every(model: Model) -> None:
         nonlocal reached
