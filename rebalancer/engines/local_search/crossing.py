@@ -77,11 +77,7 @@ def _mended(
     searcher: Searcher, position: int, known: tuple[int, ...], budget: Budget, mix: tuple[float, float, float]
 ) -> bool:
     """Lower a position until it and those before it are at most what they were; return whether that was reached."""
-    flat, trail = searcher.flat, searcher.trail
-    trail.numbers[T_POSITION] = position
-    trail.worth[:] = 0.0
-    trail.worth[position] = 1.0
-    appraise(flat, trail)
+    searcher.aim_at(position)
     for number in range(_ROUNDS):
         if _integers(searcher, position + 1) <= known[: position + 1]:
             return True
@@ -91,7 +87,7 @@ def _mended(
             walk(searcher, budget.part(_MENDING * budget.remaining), _WARM, mix)
         for kernel, width in SWEEPS[:2]:
             searcher.sweep(kernel, budget, width)
-        trail.numbers[T_LENGTH] = 0
+        searcher.trail.numbers[T_LENGTH] = 0
     return _integers(searcher, position + 1) <= known[: position + 1]
 
 

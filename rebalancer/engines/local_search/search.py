@@ -170,6 +170,7 @@ def _cross(searcher: Searcher, position: int, crossings: Crossings, budget: Budg
     _log.debug("across, from %g: from %g to %g", walk.multiple, before, searcher.trail.merits[M_BEST])
     searcher.rest()
     searcher.hand_over()
+    searcher.incumbent.walks += 1
 
 
 def _race(searcher: Searcher, position: int, budget: Budget, dried: float) -> None:

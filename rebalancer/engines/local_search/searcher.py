@@ -134,12 +134,16 @@ class Searcher:
         self._heat, self._scratch = np.zeros(self.containers), np.zeros(longest)
 
     def turn_to(self, position: int) -> None:
-        """Minimise a position, the earlier ones at no more than what they are."""
+        """Minimise a position, the earlier ones at no more than what they are, from where it stands."""
+        self.aim_at(position)
+        self.start_here()
+
+    def aim_at(self, position: int) -> None:
+        """Minimise a position, the earlier ones at no more than what they are; what was best stays that."""
         self.trail.numbers[T_POSITION] = position
         self.trail.worth[:] = 0.0
         self.trail.worth[position] = 1.0
         appraise(self.flat, self.trail)
-        self.start_here()
 
     def slopes(self) -> None:
         """Take fresh slopes where the searcher stands. Earlier positions pull as well, so that they are not lost."""
