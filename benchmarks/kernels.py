@@ -27,7 +27,7 @@ from machine import facts
 from numpy.typing import NDArray
 
 from rebalancer import CapacitySpec, Rebalancer
-from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.flat.flatten import Flattener
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, Flat
 from rebalancer.engines.local_search.kernels.propagate import fine, flush, shift

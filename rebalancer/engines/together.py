@@ -13,7 +13,7 @@ from rebalancer.engines.base import Request
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.left_behind import leave_behind
-from rebalancer.engines.local_search.forms import TooLargeForMoves
+from rebalancer.engines.local_search.flat.forms import TooLargeForMoves
 from rebalancer.engines.local_search.kept import is_warm
 from rebalancer.model import Model
 

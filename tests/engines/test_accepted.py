@@ -15,7 +15,7 @@ from rebalancer.engines.budget import Budget
 from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Found, Incumbent
 from rebalancer.engines.local_search import pace, sharing
-from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.flat.flatten import Flattener
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN
 from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.engines.local_search.search import improve as local_search

@@ -19,7 +19,7 @@ from rebalancer.engines.budget import Budget
 from rebalancer.engines.cpsat.run import InvalidModel
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.engine import LocalSearchEngine
-from rebalancer.engines.local_search.forms import TooLargeForMoves
+from rebalancer.engines.local_search.flat.forms import TooLargeForMoves
 from rebalancer.model import Model
 from tests.engines.worlds import crowded, rounded, stuck
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.bounds.averaging import affine
-from rebalancer.engines.local_search.records import packed
+from rebalancer.engines.local_search.flat.records import packed
 from rebalancer.model import Function, Map, Model
 from rebalancer.problem.numbers import IntArray
 

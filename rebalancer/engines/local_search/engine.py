@@ -9,8 +9,8 @@ from rebalancer.engines.bounds import bounding
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.finish import finish
 from rebalancer.engines.incumbent import Incumbent
-from rebalancer.engines.local_search.flatten import Flattener
-from rebalancer.engines.local_search.forms import TooLargeForMoves
+from rebalancer.engines.local_search.flat.flatten import Flattener
+from rebalancer.engines.local_search.flat.forms import TooLargeForMoves
 from rebalancer.engines.local_search.kept import OFF_VARIABLE, is_off, is_warm, obstacle
 from rebalancer.engines.local_search.search import improve
 from rebalancer.engines.together import together

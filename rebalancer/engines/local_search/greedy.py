@@ -83,10 +83,13 @@ def _ways(searcher: Searcher) -> tuple[list[Way], list[float]]:
         partial(searcher.sweep, descend, width=WIDTH),
         partial(searcher.sweep, swap_down, width=_PARTNERS),
     ]
+    if searcher.flattener.pulls:
+        ways.append(searcher.pull)
     if not searcher.flat.scarce.any():  # all are where they gain most
-        return ways, [math.inf, math.inf]
+        return ways, [math.inf] * len(ways)
+    rates = [math.inf] * (len(ways) + 2)
     ways += [searcher.even_out, *(partial(searcher.recall, share=share) for share in (_CHEAPEST, 1.0))]
-    return ways, [math.inf, math.inf, math.inf, math.inf, 0.0]
+    return ways, [*rates, 0.0]
 
 
 def gain(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.flat.flatten import Flattener
 from rebalancer.engines.local_search.kernels.layout import (
     C_CLASS,
     C_EXCEPT,

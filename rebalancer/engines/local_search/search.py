@@ -89,6 +89,7 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         descend_in_classes(searcher, budget, WIDTH)
     else:
         searcher.sweep(descend, budget, WIDTH)
+    searcher.pull(budget)
     if searcher.crowded():
         _race(searcher, position, budget, _BRIEF)
     else:
@@ -199,7 +200,7 @@ def _stir(
 def _quick(searcher: Searcher) -> list[Way]:
     """Return what gains fast where containers are crowded."""
     sweeps: list[Way] = [partial(searcher.sweep, kernel, width=width) for kernel, width in (*SWEEPS[:2], *_WIDER)]
-    return [*sweeps, searcher.even_out, partial(_stroll, searcher)]
+    return [*sweeps, searcher.pull, searcher.even_out, partial(_stroll, searcher)]
 
 
 def _go_on(searcher: Searcher, position: int, budget: Budget, ways: list[Way], dried: float) -> None:

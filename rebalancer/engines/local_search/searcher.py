@@ -19,14 +19,16 @@ from rebalancer.engines.budget import STEP, Budget
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.core import MOST_PAIRS, Core, Cores
 from rebalancer.engines.local_search.emptying import worth_emptying
-from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.flat.flatten import Flattener
 from rebalancer.engines.local_search.goals import Goals
 from rebalancer.engines.local_search.kernels.chains import vacate
-from rebalancer.engines.local_search.kernels.descent import move_teams, return_home
+from rebalancer.engines.local_search.kernels.descent import return_home
 from rebalancer.engines.local_search.kernels.heat import heat
 from rebalancer.engines.local_search.kernels.layout import Flat
+from rebalancer.engines.local_search.kernels.pull import PULL, drawn, pull
 from rebalancer.engines.local_search.kernels.recall import fullness, recall, returning
 from rebalancer.engines.local_search.kernels.slopes import compute
+from rebalancer.engines.local_search.kernels.teams import move_teams
 from rebalancer.engines.local_search.kernels.trade import TRADE, even_out
 from rebalancer.engines.local_search.kernels.trail import (
     M_BEST,
@@ -69,6 +71,8 @@ _TEAMS, _MOST_TEAMS = 20, 20_000
 _VACANT, _VACATING = 16, 0.1
 #: In how many ways an object is recalled, and how many looks at a container each takes as long as.
 _WAYS, _RECALL = 4, 150
+#: Into how many containers without room an object is pulled.
+_ROOMS = 2
 #: With how many containers one that has too much trades, of at least how many that have room.
 _TRADES, _COOL = 6, 16
 #: So many steps tell how long one takes, once so many have been made that what is noted by object is known.
@@ -244,6 +248,16 @@ class Searcher:
         order = self.sharing.own_first(np.argsort(cost, kind="stable")[:most].astype(np.int32))
         self.slopes()
         self.work_on(order, recall, budget, _WAYS, self.least, np.full(most, _RECALL))
+
+    def pull(self, budget: Budget) -> None:
+        """Move objects to the few containers that they are drawn to, which no sample of all of them would have."""
+        if not self.flattener.pulls:
+            return
+        self.slopes()
+        who = np.zeros(len(self.flat.place), np.bool_)
+        drawn(self.flat, self.trail, who)
+        order = self.sharing.own_first(self.rng.permutation(np.flatnonzero(who)).astype(np.int32))
+        self.work_on(order, pull, budget, _ROOMS, self.least, np.full(len(order), PULL))
 
     def even_out(self, budget: Budget) -> None:
         """Trade what containers have too much for room that others have, those first with most."""

@@ -42,6 +42,8 @@ ENTRIES = (
     "fullness",
     "even_out",
     "returning",
+    "drawn",
+    "pull",
     "recall",
     "leavers",
     "pack",
@@ -89,17 +91,19 @@ def load(on_kernel: Callable[[str], None] | None = None) -> None:
 
 def _runs() -> dict[str, Callable[[], object]]:
     """Return what runs each kernel with arguments of the types that searches use."""
-    from rebalancer.engines.local_search.flatten import Flattener
+    from rebalancer.engines.local_search.flat.flatten import Flattener
     from rebalancer.engines.local_search.kernels import (
         chains,
         cross,
         descent,
         heat,
         pack,
+        pull,
         ranks,
         recall,
         settle,
         slopes,
+        teams,
         trade,
         trail,
         walk,
@@ -122,7 +126,7 @@ def _runs() -> dict[str, Callable[[], object]]:
         "appraise": lambda: trail.appraise(flat, own),
         "restart": lambda: trail.restart(flat, own),
         "heat": lambda: heat.heat(flat, np.zeros(2), np.zeros(2)),
-        "move_teams": lambda: descent.move_teams(flat, own, np.zeros(2, np.int64), order, 0, 1, 0.0),
+        "move_teams": lambda: teams.move_teams(flat, own, np.zeros(2, np.int64), order, 0, 1, 0.0),
         "gains": lambda: descent.gains(flat, own, np.ones(3, np.bool_), np.zeros(2)),
         "descend": lambda: descent.descend(flat, own, order, 0, 0, 1, 1.0),
         "swap_down": lambda: descent.swap_down(flat, own, order, 0, 0, 1, 1.0),
@@ -140,6 +144,8 @@ def _runs() -> dict[str, Callable[[], object]]:
         "fullness": lambda: recall.fullness(flat, np.zeros(2), np.zeros(2)),
         "even_out": lambda: trade.even_out(flat, own, order, order, 0, 0, 1, 1.0),
         "returning": lambda: recall.returning(flat, np.zeros(2)),
+        "drawn": lambda: pull.drawn(flat, own, np.zeros(2, np.bool_)),
+        "pull": lambda: pull.pull(flat, own, order, 0, 0, 1, 1.0),
         "recall": lambda: recall.recall(flat, own, order, 0, 0, 1, 1.0),
         "leavers": lambda: pack.leavers(flat, own, order, *lanes, np.zeros(2, np.bool_), order, 0, 0, 1, 1.0),
         "pack": lambda: pack.pack(flat, own, np.zeros(1), order, indices, 0, order, 0, 0, 1, 1.0),

@@ -19,11 +19,11 @@ from rebalancer import (
 from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.emptying import worth_emptying
+from rebalancer.engines.local_search.flat.records import packed
 from rebalancer.engines.local_search.kernels.chains import chase_down, rebuild, vacate
 from rebalancer.engines.local_search.kernels.descent import descend, swap_down
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.kernels.trail import T_LENGTH, T_ROOM, Trail
-from rebalancer.engines.local_search.records import packed
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.model import Model
 from tests.engines.worlds import attracted

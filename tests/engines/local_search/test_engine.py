@@ -25,8 +25,9 @@ from rebalancer import (
 from rebalancer.engines.base import Progress, Request, Status
 from rebalancer.engines.budget import Budget
 from rebalancer.engines.incumbent import Incumbent
-from rebalancer.engines.local_search import engine, forms
+from rebalancer.engines.local_search import engine
 from rebalancer.engines.local_search.engine import LocalSearchEngine
+from rebalancer.engines.local_search.flat import forms
 from rebalancer.engines.local_search.kernels.trail import T_BEST, T_KEPT, T_LENGTH
 from rebalancer.engines.local_search.kernels.walk import anneal
 from rebalancer.engines.local_search.searcher import Searcher

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from rebalancer import BalanceSpec, CapacitySpec, MinimizeMovementSpec, Rebalancer
-from rebalancer.engines.local_search import alike, lanes
-from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.flat import alike, lanes
+from rebalancer.engines.local_search.flat.flatten import Flattener
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import (
     C_LANE,

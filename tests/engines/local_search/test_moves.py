@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rebalancer import CapacitySpec, GroupCountSpec, Rebalancer
-from rebalancer.engines.local_search import atoms, flatten
-from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.flat import atoms, flatten
+from rebalancer.engines.local_search.flat.flatten import Flattener
 from rebalancer.engines.local_search.kernels.layout import N_BROKEN, X_PLACE, X_WIDTH, Flat
 from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.model import Cells, GoalCells, Model, ModelBuilder, Param, assemble

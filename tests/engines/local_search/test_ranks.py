@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rebalancer import Rebalancer
-from rebalancer.engines.local_search import atoms
-from rebalancer.engines.local_search.flatten import Flattener
+from rebalancer.engines.local_search.flat import atoms
+from rebalancer.engines.local_search.flat.flatten import Flattener
 from rebalancer.engines.local_search.kernels.layout import (
     K_MAX,
     K_MIN,

@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.flatten import Flattener
-from rebalancer.engines.local_search.forms import Forms
+from rebalancer.engines.local_search.flat.flatten import Flattener
+from rebalancer.engines.local_search.flat.forms import Forms
 from rebalancer.engines.local_search.kernels.jit import kernel
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.kernels.propagate import flush, move, objective, shift

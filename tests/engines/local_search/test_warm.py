@@ -23,7 +23,7 @@ FOLDER = Path(rebalancer.__file__).parent / "engines" / "local_search"
 def called_kernels() -> dict[str, str]:
     """Return the kernels that the rest of local search imports, and their modules."""
     found: dict[str, str] = {}
-    for path in FOLDER.glob("*.py"):
+    for path in (*FOLDER.glob("*.py"), *FOLDER.glob("flat/*.py")):
         if path.stem == "warm":
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -1,4 +1,4 @@
-"""Down from hot containers: moves of single objects and of whole groups, exchanges, returns.
+"""Down from hot containers: moves of single objects, exchanges, returns.
 
 Each runs for a bounded amount of work and returns; who calls them decides by the clock.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, lanes_cost, lanes_fill, lanes_forbid
-from rebalancer.engines.local_search.kernels.layout import UNKNOWN, Z_CONTAINERS, Z_LANES, Z_OBJECTS
+from rebalancer.engines.local_search.kernels.layout import UNKNOWN, Z_LANES, Z_OBJECTS
 from rebalancer.engines.local_search.kernels.scan import block, leaving, pair, rotate
 from rebalancer.engines.local_search.kernels.trail import (
     LOT,
@@ -227,52 +227,3 @@ def return_home(f: Any, t: Any, first: int, last: int, allowed: float) -> int:
             go(f, t, o, home)
             judged(f, t, length, allowed)
     return last
-
-
-@kernel
-def move_teams(f: Any, t: Any, starts: Any, members: Any, tries: int, width: int, allowed: float) -> int:
-    """Move all objects of a group at once: to one container, each to the best of some, home, or out of all containers.
-
-    For what pays only when it is complete, so that no single move leads there.
-
-    Parameters
-    ----------
-    starts, members : int64 and int32 arrays
-        Where the objects of each group begin in ``members``, and they.
-
-    Returns
-    -------
-    int
-        Groups tried; fewer than ``tries`` where the log is full.
-    """
-    groups, reach = len(starts) - 1, t.numbers[T_REACH]
-    for turn in range(tries):
-        g = draw(t, groups)
-        if full(t, starts[g + 1] - starts[g] + 1):
-            return turn
-        length = t.numbers[T_LENGTH]
-        kind, together = draw(t, 4), draw(t, reach)
-        if kind == 3:
-            together = f.sizes[Z_CONTAINERS]
-            if reach == together:
-                kind = 1
-        for i in range(starts[g], starts[g + 1]):
-            o = members[i]
-            b = together
-            if kind == 1:
-                b = f.home[o]
-            elif kind == 0:
-                for n in range(width):
-                    t.to[n] = draw(t, reach)
-                block(f, t, o, width, FORBIDDEN)
-                best = -1
-                for n in range(width):
-                    at_home = t.to[n] == f.place[o]
-                    if not at_home and t.cost[n] < FORBIDDEN and (best < 0 or t.cost[n] < t.cost[best]):
-                        best = n
-                b = t.to[best] if best >= 0 else f.place[o]
-            if b != f.place[o]:
-                go(f, t, o, b)
-        if t.numbers[T_LENGTH] > length:
-            judged(f, t, length, allowed)
-    return tries

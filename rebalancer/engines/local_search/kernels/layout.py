@@ -37,8 +37,14 @@ from rebalancer.engines.local_search.kernels.addresses import Arrays, Float64, I
     C_RISING,  # 1: more of it never makes a piece smaller, and is never negative
     C_PLAIN,  # 1: what it does is to single cells, and its lanes, or its coefficients, say exactly what
     C_BARE,  # 1: also cells that hold nothing may be beyond their bounds
-) = range(26)
-C_WIDTH = 26
+    C_INSIDE,  # where in ``maps`` it says which containers are in each item (see `kernels.pull`); -1: nowhere
+    C_WITHIN,  # the same of the items of exceptional weights
+    C_SPECIAL,  # where in ``maps`` it says which cells of each group have unusual records; -1: none has
+    C_COMMON,  # and which items have for all groups
+    C_MEETS,  # 1: who else of a group is in an item may be a reason to go there
+    C_WISH,  # where in ``wish`` its groups begin; -1: nowhere
+) = range(32)
+C_WIDTH = 32
 
 #: A row of ``pieces``.
 (
@@ -163,7 +169,7 @@ class Flat(Arrays):
     counts: Int64  # N_WIDTH
     broken: Int64  # amount beyond bounds, at each column's beginning
     paid: Int64  # of rising columns, how many cells have a piece that is not 0, and then 1 if more may be worth having;
-    # of tallies, then 1 if somebody was seen to gain there by coming, other than home
+    # of tallies, then 1 if somebody was seen to gain there by coming, other than home, and 1 if it may draw somebody
     numbers: Int64  # trees, sorted rows and `ranks` of specials
     gradient: Float64  # by value
     piece_gradient: Float64  # what one unit more of each piece is worth, at its beginning
@@ -176,6 +182,7 @@ class Flat(Arrays):
     lanes: Float64  # by container (+ unplaced), L_WIDTH, and lane
     used: Int64  # L_WIDTH: 1 where lanes have walls, edges, slopes before they bend, or jumps
     exact: Int64  # by container (+ unplaced), E_WIDTH, and plain lane
+    wish: Int32  # by column and group: the item where it costs least to come (see `kernels.pull`); -1: none
     scarce: Int64  # by lane: 1 if what is free before the line bends was little, ever
 
 

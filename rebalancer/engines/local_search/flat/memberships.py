@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.atoms import Column
-from rebalancer.engines.local_search.forms import Forms
+from rebalancer.engines.local_search.flat.atoms import Column
+from rebalancer.engines.local_search.flat.forms import Forms
 from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.problem.numbers import IntArray
 

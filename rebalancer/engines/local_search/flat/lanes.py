@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.atoms import COARSER, Column, Piece, constant_of
-from rebalancer.engines.local_search.forms import Forms
+from rebalancer.engines.local_search.flat.atoms import COARSER, Column, Piece, constant_of
+from rebalancer.engines.local_search.flat.forms import Forms
+from rebalancer.engines.local_search.flat.members import Members
 from rebalancer.engines.local_search.kernels.layout import (
     C_LANE,
     C_LANE_END,
@@ -22,7 +23,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     P_WIDTH,
     Y_WIDTH,
 )
-from rebalancer.engines.local_search.members import Members
 from rebalancer.model import Function
 from rebalancer.problem.numbers import IntArray
 

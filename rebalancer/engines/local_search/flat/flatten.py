@@ -8,17 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.bounds.walk import inside_bound, known_bounds
-from rebalancer.engines.local_search.alike import partners_of
-from rebalancer.engines.local_search.atoms import Column, Piece, Special, Way, is_rising, ranks_of
-from rebalancer.engines.local_search.forms import FAR, Forms, TooLargeForMoves
+from rebalancer.engines.local_search.flat.alike import partners_of
+from rebalancer.engines.local_search.flat.atoms import Column, Piece, Special, Way, is_rising, ranks_of
+from rebalancer.engines.local_search.flat.forms import FAR, Forms, TooLargeForMoves
+from rebalancer.engines.local_search.flat.lanes import assign_lanes, plain_lanes
+from rebalancer.engines.local_search.flat.members import Members
+from rebalancer.engines.local_search.flat.memberships import lay_out
+from rebalancer.engines.local_search.flat.pulls import Pulls, Unusual, has_pulls, unusual
+from rebalancer.engines.local_search.flat.records import Pool, Records, packed
 from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.jit import ready
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.kernels.ranks import WIDTH
-from rebalancer.engines.local_search.lanes import assign_lanes, plain_lanes
-from rebalancer.engines.local_search.members import Members
-from rebalancer.engines.local_search.memberships import lay_out
-from rebalancer.engines.local_search.records import Pool, Records, packed
 from rebalancer.model import CellValues, Extremum, Function, Gathering, Grid, Map, Model, Product, Ratio, Reduce
 from rebalancer.model.grid import apply, most_often, stack
 from rebalancer.model.order import reduced, targets
@@ -56,6 +57,8 @@ class Flattener:
     ----------
     teams : (int64 array, int32 array)
         The groups that tallies count, as starts and members: those of some objects, but not of very many.
+    pulls : bool
+        Whether some tally may draw objects to some containers.
 
     Raises
     ------
@@ -67,7 +70,10 @@ class Flattener:
         self.model = model
         self.forms = Forms(model)
         self.containers = len(model.problem.containers)
+        initial = model.problem.initial
+        self._home = np.where(initial < 0, self.containers, initial).astype(np.int32)
         self._maps, self._words = Pool(np.int32), Pool(np.int64)
+        self._pulls = Pulls(self._maps, self._home)
         self._spread, self._spots = Pool(np.int64), Pool(np.int64)
         self._values = self._hashes = 0
         self._widest = 1  # cells that a piece adds into that does not spread
@@ -85,8 +91,9 @@ class Flattener:
         self._alike = partners_of(self._memberships.lane_weights[:-1, 0])
         self._list_heads()
         self.teams = self._list_teams()
+        self.pulls, self._wishes = bool(has_pulls(self._columns).any()), self._pulls.wishes
         self.fixed = self._fixed()
-        del self._maps, self._words, self._spread, self._spots  # all of it is in `fixed`, once
+        del self._maps, self._words, self._spread, self._spots, self._pulls  # all of it is in `fixed`, once
 
     # -- columns ----------------------------------------------------------------------------------------------------
 
@@ -122,16 +129,18 @@ class Flattener:
         for piece in column.pieces:
             self._pieces.append(self._piece(column, piece, records))
         row[at.C_PIECE_END] = len(self._pieces) * at.P_WIDTH
-        self._records(row, records)
+        special = self._records(row, records)
+        self._pulls.note(row, column, special)
         return row
 
-    def _records(self, row: list[int], records: Records) -> None:
-        """Lay out a column's records: by group or shared, by class of items, and exceptional ones."""
+    def _records(self, row: list[int], records: Records) -> Unusual:
+        """Lay out a column's records: by group or shared, by class of items, and exceptional ones; return `unusual`."""
         column, grids = records.column, records.grids
         row[at.C_WORDS], row[at.C_CLASS], row[at.C_EXCEPT] = len(grids), -1, -1
         if not grids or not row[at.C_SIZE]:
-            return
+            return None, None
         table, classes, keys, values = stack(column.groups, column.items, grids)
+        special = unusual(column.groups, table, np.arange(column.items) if classes is None else classes, keys)
         words = row[at.C_SIZE] * len(grids)
         by_cell = table.shape[:2] == (column.groups, column.items) and classes is None
         if words > FEW_WORDS and by_cell and not len(keys):
@@ -154,6 +163,7 @@ class Flattener:
             item = self._maps.add((keys % column.items).astype(np.int32))
             pointers = np.concatenate([[item, first], order]).astype(np.int32)
             row[at.C_EXCEPT] = self._maps.add(pointers)
+        return special
 
     def _piece(self, column: Column, piece: Piece, records: Records) -> list[int]:
         atom, target = piece.atom, piece.target
@@ -313,7 +323,7 @@ class Flattener:
         seen: list[Members] = []
         for column in self.forms.columns:
             members = column.members
-            if members is None or column.groups == 1 or any(map(members.groups_as, seen)):
+            if members is None or any(map(members.groups_as, seen)):
                 continue
             seen.append(members)
             order = np.argsort(members.group, kind="stable")
@@ -331,7 +341,7 @@ class Flattener:
         problem = self.model.problem
         columns = self._columns
         singles = np.flatnonzero((columns[:, at.C_SIZE] == 1) & (columns[:, at.C_ITEM_OF] < 0))
-        home = np.where(problem.initial < 0, self.containers, problem.initial).astype(np.int32)
+        home = self._home
         native = np.argsort(home, kind="stable").astype(np.int32)
         return {
             "sizes": np.array(
@@ -375,7 +385,7 @@ class Flattener:
 
     def at(self, assignment: NDArray[np.int32]) -> Flat:
         """Return the arrays of one searcher, standing at an assignment."""
-        from rebalancer.engines.local_search.fill import entries_at, fill_numbers, tally_at
+        from rebalancer.engines.local_search.flat.fill import entries_at, fill_numbers, tally_at
         from rebalancer.engines.local_search.kernels.settle import fill_hashes, link, settle
 
         ready()
@@ -418,6 +428,7 @@ class Flattener:
             lanes=np.zeros((self.containers + 1) * at.L_WIDTH * self._lanes),
             used=np.zeros(at.L_WIDTH, np.int64),
             exact=np.zeros((self.containers + 1) * self._plain * at.E_WIDTH, np.int64),
+            wish=np.full(self._wishes, -1, np.int32),
             scarce=np.zeros(self._lanes, np.int64),
         )
         sparse: dict[int, tuple[IntArray, IntArray, IntArray]] = {}

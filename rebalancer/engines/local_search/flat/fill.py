@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.atoms import Column, Special, ranks_of
-from rebalancer.engines.local_search.forms import FAR
+from rebalancer.engines.local_search.flat.atoms import Column, Special, ranks_of
+from rebalancer.engines.local_search.flat.forms import FAR
 from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.kernels.ranks import fill_ranks

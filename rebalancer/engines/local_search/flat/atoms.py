@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.members import Members
+from rebalancer.engines.local_search.flat.members import Members
 from rebalancer.model import Cells, Function, Grid, Map, Reduce
 from rebalancer.model.grid import apply
 from rebalancer.problem.numbers import IntArray

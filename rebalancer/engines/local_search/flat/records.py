@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.atoms import Column
+from rebalancer.engines.local_search.flat.atoms import Column
 from rebalancer.model import Grid
 from rebalancer.model.grid import apply
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.atoms import (
+from rebalancer.engines.local_search.flat.atoms import (
     ONE,
     ZERO,
     Atom,
@@ -41,7 +41,7 @@ from rebalancer.engines.local_search.atoms import (
     single_atom,
     stage_of,
 )
-from rebalancer.engines.local_search.members import Members, members_of, together
+from rebalancer.engines.local_search.flat.members import Members, members_of, together
 from rebalancer.model import (
     Cells,
     CellValues,
