@@ -169,7 +169,7 @@ class Flat(Arrays):
     counts: Int64  # N_WIDTH
     broken: Int64  # amount beyond bounds, at each column's beginning
     paid: Int64  # of rising columns, how many cells have a piece that is not 0, and then 1 if more may be worth having;
-    # of tallies, then 1 if somebody was seen to gain there by coming, other than home, and 1 if it may draw somebody
+    # of tallies, then 1 if somebody may gain there by coming, other than home, as far as is known, and 1 if it may draw
     numbers: Int64  # trees, sorted rows and `ranks` of specials
     gradient: Float64  # by value
     piece_gradient: Float64  # what one unit more of each piece is worth, at its beginning

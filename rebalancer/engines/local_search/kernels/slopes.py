@@ -12,6 +12,7 @@ from rebalancer.engines.local_search.kernels.cell import beyond, coefficient, re
 from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, apart, inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import fill_lanes, note_scarce
 from rebalancer.engines.local_search.kernels.layout import (
+    C_COMMON,
     C_GROUPS,
     C_HIGH,
     C_ITEM_OF,
@@ -24,10 +25,12 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_PIECE_END,
     C_RISING,
     C_SIZE,
+    C_SPECIAL,
     C_USE,
     C_USE_END,
     C_VALUES,
     C_WIDTH,
+    C_WITHIN,
     C_WORDS,
     F_CEIL,
     F_HINGE,
@@ -218,7 +221,10 @@ def compute(f: Any, worth: Any) -> None:
                 f.piece_gradient[p] = f.gradient[at]
                 if f.pieces[p + P_COEF_WORD] < 0:
                     f.piece_gradient[p] *= f.pieces[p + P_COEF]
-        f.paid[k + 1], f.paid[k + 2] = f.columns[k + C_RISING] and _worth_having(f, k), 0
+        f.paid[k + 1] = f.columns[k + C_RISING] and _worth_having(f, k)
+        # what is unusual in some places is so for somebody to gain by coming, or to pay for it
+        unusual = max(f.columns[k + C_WITHIN], f.columns[k + C_SPECIAL], f.columns[k + C_COMMON]) >= 0
+        f.paid[k + 2] = unusual and (f.columns[k + C_RISING] == 0 or f.paid[k + 1])
         if f.columns[k + C_ITEM_OF] >= 0:
             continue  # functions of tallies are computed, not approached
         _column(f, k)
