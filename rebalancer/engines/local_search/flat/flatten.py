@@ -140,7 +140,9 @@ class Flattener:
         if not grids or not row[at.C_SIZE]:
             return None, None
         table, classes, keys, values = stack(column.groups, column.items, grids)
-        special = unusual(column.groups, table, np.arange(column.items) if classes is None else classes, keys)
+        special: Unusual = (None, None)
+        if column.members is not None:
+            special = unusual(column.groups, table, np.arange(column.items) if classes is None else classes, keys)
         words = row[at.C_SIZE] * len(grids)
         by_cell = table.shape[:2] == (column.groups, column.items) and classes is None
         if words > FEW_WORDS and by_cell and not len(keys):
@@ -323,7 +325,9 @@ class Flattener:
         seen: list[Members] = []
         for column in self.forms.columns:
             members = column.members
-            if members is None or any(map(members.groups_as, seen)):
+            if members is None or (column.groups == 1 and len(members.member) > LARGEST_TEAM):
+                continue
+            if any(map(members.groups_as, seen)):
                 continue
             seen.append(members)
             order = np.argsort(members.group, kind="stable")
