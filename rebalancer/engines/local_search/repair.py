@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,8 +35,13 @@ def repair(searcher: Searcher, budget: Budget) -> bool:
     while flat.counts[N_BROKEN] and not budget.over:
         if rounds < _ROUNDS:
             before = trail.merits[M_NOW]
-            for kernel, width in ((descend, 32), (swap_down, 24)):
-                searcher.sweep(kernel, budget, width)
+            ways = (
+                partial(searcher.sweep, descend, width=32),
+                searcher.pull,
+                partial(searcher.sweep, swap_down, width=24),
+            )
+            for way in (*ways, searcher.together):
+                way(budget)
                 if not flat.counts[N_BROKEN]:
                     break
             rounds = rounds + 1 if trail.merits[M_NOW] < 0.9 * before else _ROUNDS

@@ -19,6 +19,7 @@ from rebalancer import (
 )
 from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
+from rebalancer.engines.local_search.engine import LocalSearchEngine
 from rebalancer.engines.local_search.kernels.pull import drawn, pull
 from rebalancer.engines.local_search.kernels.trail import T_KEPT
 from rebalancer.engines.local_search.searcher import Searcher
@@ -155,3 +156,16 @@ def test_what_is_kept_is_counted_exactly(key: str) -> None:
             searcher.clear_log()
         assert int(searcher.trail.numbers[T_KEPT]) >= before
         agree_with(searcher.flat, searcher.flattener, model)
+
+
+@pytest.mark.parametrize("scope", ["host", "rack"])
+def test_what_must_be_together_gets_there(scope: str) -> None:
+    """Nothing holds at the start, and nothing but meeting mends it."""
+    solver = fleet()
+    limits = {"global_limit": 1}
+    solver.add_constraint(ColocateGroupsSpec(scope=scope, partition_name="job", limits=limits), policy="HARD")
+    model = solver.model
+    assert not model.evaluate(model.problem.initial).feasible
+    answer = LocalSearchEngine().solve(model, Request(time_limit=0.5, deterministic=True))
+    assert answer.assignment is not None
+    assert model.evaluate(answer.assignment).feasible
