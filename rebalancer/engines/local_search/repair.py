@@ -35,12 +35,10 @@ def repair(searcher: Searcher, budget: Budget) -> bool:
     while flat.counts[N_BROKEN] and not budget.over:
         if rounds < _ROUNDS:
             before = trail.merits[M_NOW]
-            ways = (
-                partial(searcher.sweep, descend, width=32),
-                searcher.pull,
-                partial(searcher.sweep, swap_down, width=24),
+            sweeps = (
+                partial(searcher.sweep, kernel, width=width) for kernel, width in ((descend, 32), (swap_down, 24))
             )
-            for way in (*ways, searcher.together):
+            for way in (searcher.pull, *sweeps, searcher.together):
                 way(budget)
                 if not flat.counts[N_BROKEN]:
                     break
