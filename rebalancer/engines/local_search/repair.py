@@ -17,6 +17,8 @@ from rebalancer.engines.local_search.kernels.walk import anneal
 if TYPE_CHECKING:
     from rebalancer.engines.local_search.searcher import Searcher
 
+#: What greedy repair sweeps with beside pulls, and how widely that looks.
+_SWEEPS = (descend, 32), (swap_down, 24)
 #: Rounds of greedy repair before walks begin; steps of a walk, and how much longer each next one is.
 _ROUNDS, _STEPS, _LONGER = 6, 50_000, 1.5
 #: Temperature of walks, in prices of a typical object.
@@ -35,9 +37,7 @@ def repair(searcher: Searcher, budget: Budget) -> bool:
     while flat.counts[N_BROKEN] and not budget.over:
         if rounds < _ROUNDS:
             before = trail.merits[M_NOW]
-            sweeps = (
-                partial(searcher.sweep, kernel, width=width) for kernel, width in ((descend, 32), (swap_down, 24))
-            )
+            sweeps = (partial(searcher.sweep, kernel, width=width) for kernel, width in _SWEEPS)
             for way in (searcher.pull, *sweeps, searcher.together):
                 way(budget)
                 if not flat.counts[N_BROKEN]:
