@@ -85,6 +85,8 @@ def _ways(searcher: Searcher) -> tuple[list[Way], list[float]]:
     ]
     if searcher.flattener.pulls:
         ways.append(searcher.pull)
+    if searcher.flattener.meets:
+        ways.append(partial(searcher.together, most=math.inf))
     if not searcher.flat.scarce.any():  # all are where they gain most
         return ways, [math.inf] * len(ways)
     rates = [math.inf] * (len(ways) + 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.engines.budget import STEP, Budget
+from rebalancer.engines.local_search.greedy import Way
 from rebalancer.engines.local_search.kernels.descent import descend, swap_down
 from rebalancer.engines.local_search.kernels.layout import C_HIGH, C_LOW, C_WIDTH, N_BROKEN
 from rebalancer.engines.local_search.kernels.trail import M_BEST, M_NOW, NEVER, T_LENGTH, T_POSITION, appraise
@@ -38,7 +40,8 @@ def repair(searcher: Searcher, budget: Budget) -> bool:
         if rounds < _ROUNDS:
             before = trail.merits[M_NOW]
             sweeps = (partial(searcher.sweep, kernel, width=width) for kernel, width in _SWEEPS)
-            for way in (searcher.pull, *sweeps, searcher.together):
+            ways: tuple[Way, ...] = (searcher.pull, *sweeps, partial(searcher.together, most=math.inf))
+            for way in ways:
                 way(budget)
                 if not flat.counts[N_BROKEN]:
                     break

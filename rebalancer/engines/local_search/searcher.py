@@ -275,16 +275,16 @@ class Searcher:
         self.slopes()
         self.work_on(hot, settle, budget, _TRADES, self.least, np.full(len(hot), TRADE))
 
-    def together(self, budget: Budget) -> None:
-        """Move whole groups, which may pay where no single move does."""
+    def together(self, budget: Budget, most: float = _MOST_TEAMS) -> None:
+        """Move whole groups, which may pay where no single move does, so many at most."""
         starts, members = self._teams
         if len(starts) < 2 or budget.over:
             return
         self.slopes()
         pace = Pace(budget, 200, _TEAMS * len(starts))
-        left = min(_TEAMS * len(starts), _MOST_TEAMS)
+        left = min(_TEAMS * len(starts), most)
         while left > 0 and not budget.over:
-            tries = min(left, pace.take())
+            tries = int(min(left, pace.take()))
             made = move_teams(self.flat, self.trail, starts, members, tries, _GLANCE, -self.least)
             pace.took(tries, tries * _GLANCE)
             if made < tries:

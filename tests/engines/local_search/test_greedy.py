@@ -17,7 +17,7 @@ class Stub:
     def __init__(self, budget: Budget, left: dict[str, float]) -> None:
         self.left, self.budget, self.calls = left, budget, list[str]()
         self.flat = SimpleNamespace(scarce=np.ones(1, bool), place=np.zeros(1))
-        self.flattener = SimpleNamespace(pulls=False)
+        self.flattener = SimpleNamespace(pulls=False, meets=False)
         self.sharing = SimpleNamespace(taken=0.0, expect=lambda _gain: None)
         self.merit, self.least = 1_000.0, 1e-9
 

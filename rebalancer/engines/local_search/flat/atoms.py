@@ -358,12 +358,13 @@ def is_rising(column: Column) -> bool:
         and piece.atom.stages[0].function in (Function.HINGE, Function.STEP)
         and all(one_sign(stage.alpha) and positive(stage.alpha) for stage in piece.atom.stages)
         and all(stage.function in COARSER for stage in piece.atom.stages[1:])
-        and _never_negative(piece.atom.coef)
+        and never_negative(piece.atom.coef)
         for piece in column.pieces
     )
 
 
-def _never_negative(grid: Grid) -> bool:
+def never_negative(grid: Grid) -> bool:
+    """Whether no value is below 0."""
     return bool((grid.table >= 0).all() and (grid.values >= 0).all())
 
 

@@ -57,8 +57,8 @@ class Flattener:
     ----------
     teams : (int64 array, int32 array)
         The groups that tallies count, as starts and members: those of some objects, but not of very many.
-    pulls : bool
-        Whether some tally may draw objects to some containers.
+    pulls, meets : bool
+        Whether some tally may draw objects to some containers, and to where others of their group are.
 
     Raises
     ------
@@ -92,6 +92,7 @@ class Flattener:
         self._list_heads()
         self.teams = self._list_teams()
         self.pulls, self._wishes = bool(has_pulls(self._columns).any()), self._pulls.wishes
+        self.meets = bool(self._columns[:, at.C_MEETS].any())
         self.fixed = self._fixed()
         del self._maps, self._words, self._spread, self._spots, self._pulls  # all of it is in `fixed`, once
 

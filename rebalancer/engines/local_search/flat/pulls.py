@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.flat.atoms import Column, is_rising
+from rebalancer.engines.local_search.flat.atoms import Column, never_negative, positive
 from rebalancer.engines.local_search.flat.records import Pool
 from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.model import Function
@@ -20,6 +20,8 @@ Unusual: TypeAlias = tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]
 _UNUSUAL, _SOME = 0.125, 1_001
 #: The only group of a tally is one among others, of which it is not told, if it has no more objects.
 _FEW = 64
+#: Functions that do not change with each unit more.
+_JUMPS = (Function.STEP, Function.CEIL, Function.RAISE, Function.MOD)
 
 
 class Pulls:
@@ -84,11 +86,13 @@ class Pulls:
 def _meets(column: Column) -> bool:
     """Return whether who else of a group is in an item may be a reason to go there.
 
-    It is where being there at all is what counts, or where more may be better. The specials that read a column count as
-    well, which kernels ask for themselves.
+    Where being there at all is what counts, where one more fits into what is paid anyway, or where more is better.
     """
-    steps = (stage.function is Function.STEP for piece in column.pieces for stage in piece.atom.stages)
-    return bool(column.pieces) and (any(steps) or not is_rising(column))
+    return any(
+        any(stage.function in _JUMPS or not positive(stage.alpha) for stage in piece.atom.stages)
+        or not never_negative(piece.atom.coef)
+        for piece in column.pieces
+    )
 
 
 def _few_inside(item_of: NDArray[np.int32]) -> NDArray[np.int32] | None:
