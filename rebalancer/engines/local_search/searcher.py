@@ -187,8 +187,8 @@ class Searcher:
         """Leave out placements of a higher reduced cost, in walks and trades."""
         self.trail.within[0] = min(most, NEVER)
 
-    def sweep(self, kernel: Callable[..., int], budget: Budget, width: int) -> None:
-        """Let a kernel work on all containers, hottest first."""
+    def sweep(self, kernel: Callable[..., int], budget: Budget, width: int, level: bool = False) -> None:
+        """Let a kernel work on all containers, hottest first; where ``level``, what neither gains nor costs is kept."""
         self.slopes()
         heat(self.flat, self._heat, self._scratch)
         mixed = self._heat * self.rng.uniform(0.8, 1.25, len(self._heat))
@@ -199,7 +199,7 @@ class Searcher:
         order = self.sharing.own_first(order)
         if self.flat.load[self.containers]:
             order = np.append(np.int32(self.containers), order)  # what is in no container
-        self.work_on(order, kernel, budget, width, self.least)
+        self.work_on(order, kernel, budget, width, -self.least if level else self.least)
 
     def overfull(self) -> NDArray[np.int32]:
         """Return the containers where limits are exceeded, those first where that costs most; slopes have to follow."""

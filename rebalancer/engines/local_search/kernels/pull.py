@@ -39,6 +39,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     R_EXCEPTS,
     R_GROUP,
     R_WIDTH,
+    X_OUTPUT,
     Z_COLUMNS,
     Z_OBJECTS,
 )
@@ -153,7 +154,10 @@ def _may_draw(f: Any, k: int) -> bool:
     for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
         if _has_price(f, f.pieces[p + P_TARGET]):
             return True
-    return bool(f.columns[k + C_USE] < f.columns[k + C_USE_END]) and _has_price(f, k)
+    for i in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
+        if _has_price(f, f.specials[f.uses[i] + X_OUTPUT]):
+            return True
+    return False
 
 
 @inner

@@ -167,13 +167,31 @@ def use_price(f: Any, k: int, g: int, s: int, x: int) -> float:
     """Return what one unit more of a tally's cell that holds ``x`` is worth to the specials that read it."""
     base = f.columns[k + C_VALUES]
     if base >= 0:
-        return float(f.gradient[base + g * f.columns[k + C_ITEMS] + s])
+        at = g * f.columns[k + C_ITEMS] + s
+        return float(f.gradient[base + at]) + _as_extreme(f, k, at, x)
     total = 0.0
     for i in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
         u = f.uses[i]
         cell = output_of(f, u, g, s)
         if cell >= 0 and decides(f, u, cell, x):
             total += _gradient(f, f.specials[u + X_OUTPUT], cell)
+    return total
+
+
+@inner
+def _as_extreme(f: Any, k: int, at: int, x: int) -> float:
+    """Return what one unit more of a tally's cell that holds ``x`` is worth as a largest or smallest one, as it is now.
+
+    What is written down would be so of how it was: who comes to the smallest cell makes another one that.
+    """
+    total = 0.0
+    for i in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
+        u = f.uses[i]
+        if f.specials[u + X_KIND] != K_MAX and f.specials[u + X_KIND] != K_MIN:
+            continue
+        place = f.spots[f.specials[u + X_PLACE] + at]
+        if place >= 0 and x == f.numbers[f.spots[f.specials[u + X_TREES] + (place >> 32)] + 1]:
+            total += _gradient(f, f.specials[u + X_OUTPUT], place >> 32)
     return total
 
 
@@ -345,8 +363,8 @@ def _maker(f: Any, u: int, k: int) -> None:
     if kind == K_MAX or kind == K_MIN or kind == K_NTH or kind == K_REST:
         source = f.maps[first]
         start = f.columns[source + C_VALUES]
-        if start < 0:
-            return  # most cells are 0: `use_price` tells where somebody asks
+        if start < 0 or (f.columns[source + C_ITEM_OF] >= 0 and (kind == K_MAX or kind == K_MIN)):
+            return  # `use_price` tells where somebody asks
         for i in range(f.columns[source + C_SIZE]):
             place = f.spots[f.specials[u + X_PLACE] + i]
             if place < 0:
