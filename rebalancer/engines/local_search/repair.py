@@ -39,7 +39,7 @@ def repair(searcher: Searcher, budget: Budget) -> bool:
     while flat.counts[N_BROKEN] and not budget.over:
         if rounds < _ROUNDS:
             before = trail.merits[M_NOW]
-            sweeps = (partial(searcher.sweep, kernel, width=width, level=True) for kernel, width in _SWEEPS)
+            sweeps = (partial(searcher.sweep, kernel, width=width) for kernel, width in _SWEEPS)
             ways: tuple[Way, ...] = (searcher.pull, *sweeps, partial(searcher.together, most=math.inf))
             for way in ways:
                 way(budget)

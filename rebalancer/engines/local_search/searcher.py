@@ -39,6 +39,7 @@ from rebalancer.engines.local_search.kernels.trail import (
     T_BLIND,
     T_GUESSES,
     T_HITS,
+    T_KEPT,
     T_LARGEST,
     T_LENGTH,
     T_POSITION,
@@ -73,6 +74,8 @@ _VACANT, _VACATING = 16, 0.1
 _WAYS, _RECALL = 4, 150
 #: Into how many containers without room an object is pulled.
 _ROOMS = 2
+#: So many sweeps in a row may gain nothing where they may have to.
+_LEVEL = 5
 #: With how many containers one that has too much trades, of at least how many that have room.
 _TRADES, _COOL = 6, 16
 #: So many steps tell how long one takes, once so many have been made that what is noted by object is known.
@@ -187,8 +190,21 @@ class Searcher:
         """Leave out placements of a higher reduced cost, in walks and trades."""
         self.trail.within[0] = min(most, NEVER)
 
-    def sweep(self, kernel: Callable[..., int], budget: Budget, width: int, level: bool = False) -> None:
-        """Let a kernel work on all containers, hottest first; where ``level``, what neither gains nor costs is kept."""
+    def sweep(self, kernel: Callable[..., int], budget: Budget, width: int) -> None:
+        """Let a kernel work on all containers, hottest first.
+
+        A largest or smallest number changes only once the last of several has: where there are such, moves that ought
+        to gain are kept if they cost nothing, and sweeps follow each other until some in a row have gained nothing.
+        """
+        left = sweeps = _LEVEL if self.flattener.extremes else 1
+        while left and not budget.over:
+            before, kept = self.merit, int(self.trail.numbers[T_KEPT])
+            self._sweep(kernel, budget, width, sweeps > 1)
+            left = sweeps if before - self.merit > self.least and sweeps > 1 else left - 1
+            if self.trail.numbers[T_KEPT] == kept:
+                break
+
+    def _sweep(self, kernel: Callable[..., int], budget: Budget, width: int, level: bool) -> None:
         self.slopes()
         heat(self.flat, self._heat, self._scratch)
         mixed = self._heat * self.rng.uniform(0.8, 1.25, len(self._heat))

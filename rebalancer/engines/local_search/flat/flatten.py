@@ -57,6 +57,8 @@ class Flattener:
     ----------
     teams : (int64 array, int32 array)
         The groups that tallies count, as starts and members: those of some objects, but not of very many.
+    extremes : bool
+        Whether some special takes the largest or smallest of cells that are written down.
     pulls, meets : bool
         Whether some tally may draw objects to some containers, and to where others of their group are.
 
@@ -92,6 +94,7 @@ class Flattener:
         self._list_heads()
         self.teams = self._list_teams()
         self.pulls, self._wishes = bool(has_pulls(self._columns).any()), self._pulls.wishes
+        self.extremes = bool(self._columns[:, at.C_EXTREME].any())
         self.meets = bool(self._columns[:, at.C_MEETS].any())
         self.fixed = self._fixed()
         del self._maps, self._words, self._spread, self._spots, self._pulls  # all of it is in `fixed`, once
@@ -268,6 +271,9 @@ class Flattener:
         for number, special in enumerate(self.forms.specials):
             for column in dict.fromkeys(column.index for column in special.inputs):
                 users.setdefault(column, []).append(number)
+                extreme = self._specials[number, at.X_KIND] in (at.K_MAX, at.K_MIN, at.K_NTH)
+                if extreme and self._columns[column, at.C_VALUES] >= 0:
+                    self._columns[column, at.C_EXTREME] = 1
             self._columns[special.output.index, at.C_MAKER] = number * at.X_WIDTH
         uses: list[int] = []
         for index in range(len(self._columns)):

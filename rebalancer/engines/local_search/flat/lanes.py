@@ -9,6 +9,7 @@ from rebalancer.engines.local_search.flat.atoms import COARSER, Column, Piece, c
 from rebalancer.engines.local_search.flat.forms import Forms
 from rebalancer.engines.local_search.flat.members import Members
 from rebalancer.engines.local_search.kernels.layout import (
+    C_EXTREME,
     C_LANE,
     C_LANE_END,
     C_PIECE,
@@ -56,8 +57,11 @@ def assign_lanes(forms: Forms, rows: IntArray) -> tuple[int, int]:
         count = max(1, len(column.pieces))
         if row[C_VALUES] < 0:
             continue
-        plain = row[C_USE] == row[C_USE_END] and all(_plain(piece) for piece in column.pieces)
-        if (lanes + count) * objects <= MOST_LANES and _fits(column, home, containers):
+        # lanes know what pieces make of an amount, not what specials do, nor that they compare it with others
+        compared = any(rows[piece.target.index, C_EXTREME] for piece in column.pieces)
+        read = compared or row[C_USE] < row[C_USE_END]
+        plain = not read and all(_plain(piece) for piece in column.pieces)
+        if not read and (lanes + count) * objects <= MOST_LANES and _fits(column, home, containers):
             row[C_PLAIN] = int(plain and _weighs_little(column))
             found[1 - row[C_PLAIN]].append(column.index)
             row[C_RISING] *= 1 - row[C_PLAIN]  # nobody asks it of lanes, and of plain ones nobody counts what is paid

@@ -8,13 +8,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.kernels.cell import beyond, record, staged, value, weight
+from rebalancer.engines.local_search.kernels.cell import (
+    beyond,
+    coefficient,
+    record,
+    staged,
+    target_cell,
+    value,
+    weight,
+)
 from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, NOTHING, apart, inner
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN, lanes_cost, lanes_forbid
 from rebalancer.engines.local_search.kernels.layout import (
+    C_EXTREME,
     C_FLAT,
     C_HIGH,
     C_ITEM_OF,
+    C_ITEMS,
     C_LOW,
     C_PIECE,
     C_PIECE_END,
@@ -22,8 +32,12 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_RISING,
     C_USE,
     C_USE_END,
+    C_VALUES,
     C_WORDS,
     FLAT,
+    P_FAN,
+    P_SPREAD,
+    P_TARGET,
     P_WIDTH,
     R_COLUMN,
     R_EXCEPTS,
@@ -34,7 +48,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_LANES,
     Z_OBJECTS,
 )
-from rebalancer.engines.local_search.kernels.slopes import price, use_price
+from rebalancer.engines.local_search.kernels.slopes import past_extremes, price, use_price
 from rebalancer.engines.local_search.kernels.trail import TRAIL
 
 
@@ -55,9 +69,26 @@ def cell_cost(f: Any, k: int, g: int, s: int, old: int, new: int) -> float:
         dy = staged(f, p, rec, new) - staged(f, p, rec, old)
         if dy:
             cost += dy * price(f, p, rec, g, s)
+            if f.columns[f.pieces[p + P_TARGET] + C_EXTREME]:
+                cost += _past_extremes(f, p, rec, g, s, dy)
     if f.columns[k + C_USE] < f.columns[k + C_USE_END]:
         cost += (new - old) * use_price(f, k, g, s, old)
+        if f.columns[k + C_EXTREME]:
+            cost += past_extremes(f, k, g * f.columns[k + C_ITEMS] + s, old, new)
     return cost
+
+
+@inner
+def _past_extremes(f: Any, p: int, rec: int, g: int, s: int, dy: int) -> float:
+    """Return what it costs beyond its slope that a piece adds so much to a cell that others are compared with."""
+    t = f.pieces[p + P_TARGET]
+    if f.pieces[p + P_SPREAD] or f.pieces[p + P_FAN]:
+        return 0.0
+    at = target_cell(f, p, rec, g, s)
+    if at < 0:
+        return 0.0
+    x = f.values[f.columns[t + C_VALUES] + at]
+    return past_extremes(f, t, at, x, x + coefficient(f, p, rec) * dy)
 
 
 @inner

@@ -69,6 +69,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     S_DIVISOR_WORD,
     S_FUNCTION,
     S_WIDTH,
+    TOP,
     UNKNOWN,
     X_INPUTS,
     X_INPUTS_END,
@@ -187,12 +188,49 @@ def _as_extreme(f: Any, k: int, at: int, x: int) -> float:
     total = 0.0
     for i in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
         u = f.uses[i]
-        if f.specials[u + X_KIND] != K_MAX and f.specials[u + X_KIND] != K_MIN:
-            continue
-        place = f.spots[f.specials[u + X_PLACE] + at]
-        if place >= 0 and x == f.numbers[f.spots[f.specials[u + X_TREES] + (place >> 32)] + 1]:
+        place = f.spots[f.specials[u + X_PLACE] + at] if _compares(f, u) else -1
+        if place >= 0 and x == _extreme(f, u, place >> 32, 0):
             total += _gradient(f, f.specials[u + X_OUTPUT], place >> 32)
     return total
+
+
+@inner
+def past_extremes(f: Any, k: int, at: int, old: int, new: int) -> float:
+    """Return what a change of a cell costs beyond its slope, by making it the largest or smallest one of some."""
+    total = 0.0
+    for i in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
+        u = f.uses[i]
+        place = f.spots[f.specials[u + X_PLACE] + at] if _compares(f, u) else -1
+        if place < 0:
+            continue
+        top = _extreme(f, u, place >> 32, 0)
+        if f.specials[u + X_KIND] == K_MIN:
+            by = new - top if new < top < old else 0
+        else:
+            by = new - top if old < top < new else 0
+            if by and f.specials[u + X_KIND] == K_NTH:
+                by = min(by, _extreme(f, u, place >> 32, 1) - top)
+        if by:
+            total += by * _gradient(f, f.specials[u + X_OUTPUT], place >> 32)
+    return total
+
+
+@inner
+def _compares(f: Any, u: int) -> bool:
+    """Return whether a special takes a largest or smallest number."""
+    kind = f.specials[u + X_KIND]
+    return bool(kind == K_MAX or kind == K_MIN or kind == K_NTH)
+
+
+@inner
+def _extreme(f: Any, u: int, cell: int, before: int) -> int:
+    """Return the number that a special takes for one of its cells, or of order statistics one that comes ``before``."""
+    tree = f.spots[f.specials[u + X_TREES] + cell]
+    if f.specials[u + X_KIND] != K_NTH:
+        return int(f.numbers[tree + 1])
+    last = f.spots[f.specials[u + X_TREES] + cell + 1] - tree - 1
+    rank = min(f.specials[u + X_NUMBER], last)
+    return int(f.numbers[tree + max(0, rank - before)]) if rank or not before else TOP
 
 
 @inner
@@ -363,7 +401,7 @@ def _maker(f: Any, u: int, k: int) -> None:
     if kind == K_MAX or kind == K_MIN or kind == K_NTH or kind == K_REST:
         source = f.maps[first]
         start = f.columns[source + C_VALUES]
-        if start < 0 or (f.columns[source + C_ITEM_OF] >= 0 and (kind == K_MAX or kind == K_MIN)):
+        if start < 0 or (f.columns[source + C_ITEM_OF] >= 0 and _compares(f, u)):
             return  # `use_price` tells where somebody asks
         for i in range(f.columns[source + C_SIZE]):
             place = f.spots[f.specials[u + X_PLACE] + i]
