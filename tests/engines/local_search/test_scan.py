@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from rebalancer import AssignmentAffinitiesSpec, CapacitySpec, Rebalancer, SkewSpec
+from rebalancer import AssignmentAffinitiesSpec, CapacitySpec, Rebalancer
 from rebalancer.engines.local_search.flat.flatten import Flattener
 from rebalancer.engines.local_search.flat.forms import Forms
 from rebalancer.engines.local_search.kernels.jit import kernel
@@ -207,20 +207,3 @@ def test_who_gains_by_coming_is_found_whatever_is_asked_first() -> None:
             assert found == (pair_cost(flat, obj, to) <= -1e-9), f"{obj} to {to}"
             gains += found
     assert gains == 2
-
-
-def test_the_second_to_come_to_the_smallest_cell_is_no_gain() -> None:
-    """Six tasks of a job are on one of four hosts: slopes are not taken anew, and yet know who has come since."""
-    solver = Rebalancer("task", "host")
-    tasks = [f"t{number}" for number in range(6)]
-    solver.set_assignment({"h0": tasks, "h1": [], "h2": [], "h3": []})
-    solver.add_partition("job", {"j0": tasks})
-    solver.add_goal(SkewSpec(scope="host", partition_name="job", max_skew=0))
-    flat = Flattener(solver.model).at(solver.model.problem.initial)
-    compute(flat, np.ones(1))
-    leaves = pair_cost(flat, 0, 1)
-    assert leaves < 0
-    assert pair_cost(flat, 1, 1) == pair_cost(flat, 1, 2) == leaves, "leaving the largest, coming to a smallest"
-    move(flat, 0, 1)
-    assert pair_cost(flat, 1, 2) == leaves
-    assert pair_cost(flat, 1, 1) == leaves / 2, "leaving the largest alone"

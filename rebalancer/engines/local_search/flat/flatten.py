@@ -272,8 +272,7 @@ class Flattener:
             for column in dict.fromkeys(column.index for column in special.inputs):
                 users.setdefault(column, []).append(number)
                 extreme = self._specials[number, at.X_KIND] in (at.K_MAX, at.K_MIN, at.K_NTH)
-                if extreme and self._columns[column, at.C_VALUES] >= 0:
-                    self._columns[column, at.C_EXTREME] = 1
+                self._columns[column, at.C_EXTREME] |= int(extreme and self._is_asked(column))
             self._columns[special.output.index, at.C_MAKER] = number * at.X_WIDTH
         uses: list[int] = []
         for index in range(len(self._columns)):
@@ -281,6 +280,12 @@ class Flattener:
             uses += [number * at.X_WIDTH for number in users.get(index, [])]
             self._columns[index, at.C_USE_END] = len(uses)
         return np.array(uses, np.int64)
+
+    def _is_asked(self, column: int) -> bool:
+        """Return whether scans can ask what a cell is among others: it is a tally's, or only tallies add to it."""
+        ways = [(c, piece.atom.way) for c in self.forms.columns for piece in c.pieces if piece.target.index == column]
+        direct = all(feeder.members is not None and not (way.spread or way.fans) for feeder, way in ways)
+        return bool(self._columns[column, at.C_VALUES] >= 0) and direct
 
     # -- objects ----------------------------------------------------------------------------------------------------
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.kernels.cell import beyond, record, staged
+from rebalancer.engines.local_search.kernels.cell import beyond, coefficient, record, staged, target_cell
 from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import (
+    C_EXTREME,
     C_GROUPS,
     C_HASH,
     C_HIGH,
@@ -21,11 +22,12 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_VALUES,
     C_WIDTH,
     C_WORDS,
+    P_TARGET,
     P_WIDTH,
     Z_COLUMNS,
     Z_CONTAINERS,
 )
-from rebalancer.engines.local_search.kernels.slopes import price, use_price
+from rebalancer.engines.local_search.kernels.slopes import as_extreme, price, use_price
 
 
 @inner
@@ -41,6 +43,11 @@ def _paid(f: Any, k: int, g: int, s: int, v: int) -> float:
         y = staged(f, p, rec, v)
         if y:
             cost += y * price(f, p, rec, g, s)
+            t = f.pieces[p + P_TARGET]
+            at = target_cell(f, p, rec, g, s) if f.columns[t + C_EXTREME] else -1
+            if at >= 0:
+                x = f.values[f.columns[t + C_VALUES] + at]
+                cost += coefficient(f, p, rec) * y * as_extreme(f, t, at, x)
     if f.columns[k + C_USE] < f.columns[k + C_USE_END]:
         cost += v * use_price(f, k, g, s, v)
     return cost

@@ -43,7 +43,7 @@ from rebalancer.engines.local_search.kernels.addresses import Arrays, Float64, I
     C_COMMON,  # and which items have for all groups
     C_MEETS,  # 1: who else of a group is in an item may be a reason to go there
     C_WISH,  # where in ``wish`` its groups begin; -1: nowhere
-    C_EXTREME,  # 1: its cells are written down, and some special takes the largest or smallest of them
+    C_EXTREME,  # 1: specials take the largest or smallest of its cells, which is asked as it is at any moment
 ) = range(33)
 C_WIDTH = 33
 

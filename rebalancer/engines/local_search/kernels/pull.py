@@ -14,6 +14,7 @@ from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import (
     C_COMMON,
     C_CONDITION,
+    C_EXTREME,
     C_GROUPS,
     C_HASH,
     C_INSIDE,
@@ -164,7 +165,7 @@ def _may_draw(f: Any, k: int) -> bool:
 def _has_price(f: Any, k: int) -> bool:
     """Return whether some cell of a column has a price, as far as is known."""
     first = f.columns[k + C_VALUES]
-    if first < 0:
+    if first < 0 or f.columns[k + C_EXTREME]:
         return True
     priced = 0
     for i in range(first, first + f.columns[k + C_SIZE]):

@@ -35,8 +35,6 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_VALUES,
     C_WORDS,
     FLAT,
-    P_FAN,
-    P_SPREAD,
     P_TARGET,
     P_WIDTH,
     R_COLUMN,
@@ -48,7 +46,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_LANES,
     Z_OBJECTS,
 )
-from rebalancer.engines.local_search.kernels.slopes import past_extremes, price, use_price
+from rebalancer.engines.local_search.kernels.slopes import as_extreme, past_extremes, price, use_price
 from rebalancer.engines.local_search.kernels.trail import TRAIL
 
 
@@ -70,7 +68,7 @@ def cell_cost(f: Any, k: int, g: int, s: int, old: int, new: int) -> float:
         if dy:
             cost += dy * price(f, p, rec, g, s)
             if f.columns[f.pieces[p + P_TARGET] + C_EXTREME]:
-                cost += _past_extremes(f, p, rec, g, s, dy)
+                cost += _compared(f, p, rec, g, s, dy)
     if f.columns[k + C_USE] < f.columns[k + C_USE_END]:
         cost += (new - old) * use_price(f, k, g, s, old)
         if f.columns[k + C_EXTREME]:
@@ -79,16 +77,13 @@ def cell_cost(f: Any, k: int, g: int, s: int, old: int, new: int) -> float:
 
 
 @inner
-def _past_extremes(f: Any, p: int, rec: int, g: int, s: int, dy: int) -> float:
-    """Return what it costs beyond its slope that a piece adds so much to a cell that others are compared with."""
-    t = f.pieces[p + P_TARGET]
-    if f.pieces[p + P_SPREAD] or f.pieces[p + P_FAN]:
-        return 0.0
-    at = target_cell(f, p, rec, g, s)
+def _compared(f: Any, p: int, rec: int, g: int, s: int, dy: int) -> float:
+    """Return what it costs that a piece adds so much to a cell that others are compared with."""
+    t, at = f.pieces[p + P_TARGET], target_cell(f, p, rec, g, s)
     if at < 0:
         return 0.0
-    x = f.values[f.columns[t + C_VALUES] + at]
-    return past_extremes(f, t, at, x, x + coefficient(f, p, rec) * dy)
+    x, by = f.values[f.columns[t + C_VALUES] + at], coefficient(f, p, rec) * dy
+    return by * as_extreme(f, t, at, x) + past_extremes(f, t, at, x, x + by)
 
 
 @inner

@@ -13,6 +13,7 @@ from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, apart, inner
 from rebalancer.engines.local_search.kernels.lanes import fill_lanes, note_scarce
 from rebalancer.engines.local_search.kernels.layout import (
     C_COMMON,
+    C_EXTREME,
     C_GROUPS,
     C_HIGH,
     C_ITEM_OF,
@@ -86,6 +87,9 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_VALUES,
 )
 from rebalancer.engines.local_search.kernels.ranks import decides, output_of
+
+#: What it counts to become one of several that are largest.
+_TIE = 0.5
 
 
 @inner
@@ -169,7 +173,7 @@ def use_price(f: Any, k: int, g: int, s: int, x: int) -> float:
     base = f.columns[k + C_VALUES]
     if base >= 0:
         at = g * f.columns[k + C_ITEMS] + s
-        return float(f.gradient[base + at]) + _as_extreme(f, k, at, x)
+        return float(f.gradient[base + at]) + (as_extreme(f, k, at, x) if f.columns[k + C_EXTREME] else 0.0)
     total = 0.0
     for i in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
         u = f.uses[i]
@@ -180,8 +184,8 @@ def use_price(f: Any, k: int, g: int, s: int, x: int) -> float:
 
 
 @inner
-def _as_extreme(f: Any, k: int, at: int, x: int) -> float:
-    """Return what one unit more of a tally's cell that holds ``x`` is worth as a largest or smallest one, as it is now.
+def as_extreme(f: Any, k: int, at: int, x: int) -> float:
+    """Return what one unit more of a cell that holds ``x`` is worth as a largest or smallest one, as it is now.
 
     What is written down would be so of how it was: who comes to the smallest cell makes another one that.
     """
@@ -196,7 +200,10 @@ def _as_extreme(f: Any, k: int, at: int, x: int) -> float:
 
 @inner
 def past_extremes(f: Any, k: int, at: int, old: int, new: int) -> float:
-    """Return what a change of a cell costs beyond its slope, by making it the largest or smallest one of some."""
+    """Return what a change of a cell costs beyond its slope, by making it the largest or smallest one of some.
+
+    To become one of several counts as half a unit, as all of them have to change again before anything is gained.
+    """
     total = 0.0
     for i in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
         u = f.uses[i]
@@ -205,11 +212,11 @@ def past_extremes(f: Any, k: int, at: int, old: int, new: int) -> float:
             continue
         top = _extreme(f, u, place >> 32, 0)
         if f.specials[u + X_KIND] == K_MIN:
-            by = new - top if new < top < old else 0
+            by = new - top - _TIE if new <= top < old else 0.0
         else:
-            by = new - top if old < top < new else 0
+            by = new - top + _TIE if old < top <= new else 0.0
             if by and f.specials[u + X_KIND] == K_NTH:
-                by = min(by, _extreme(f, u, place >> 32, 1) - top)
+                by = min(by, _extreme(f, u, place >> 32, 1) - top + _TIE)
         if by:
             total += by * _gradient(f, f.specials[u + X_OUTPUT], place >> 32)
     return total
@@ -401,8 +408,8 @@ def _maker(f: Any, u: int, k: int) -> None:
     if kind == K_MAX or kind == K_MIN or kind == K_NTH or kind == K_REST:
         source = f.maps[first]
         start = f.columns[source + C_VALUES]
-        if start < 0 or (f.columns[source + C_ITEM_OF] >= 0 and _compares(f, u)):
-            return  # `use_price` tells where somebody asks
+        if start < 0 or (f.columns[source + C_EXTREME] and kind != K_REST):
+            return  # that is told where somebody asks
         for i in range(f.columns[source + C_SIZE]):
             place = f.spots[f.specials[u + X_PLACE] + i]
             if place < 0:
