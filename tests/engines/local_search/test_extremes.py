@@ -14,7 +14,7 @@ from rebalancer.engines.local_search.kernels.propagate import move
 from rebalancer.engines.local_search.kernels.slopes import compute
 from rebalancer.engines.local_search.searcher import Searcher
 from rebalancer.model import Model
-from tests.engines.local_search.test_scan import pair_cost
+from tests.engines.local_search.test_scan import pair_cost, passes
 
 HOSTS = 40
 
@@ -88,3 +88,16 @@ def test_ties_are_broken_one_by_one(
     searcher.turn_to(0)
     searcher.sweep(descend, searcher.incumbent.budget, 32)
     assert model.evaluate(searcher.flat.place).objective[0] == pytest.approx(least)
+
+
+def test_who_would_be_the_largest_is_asked_even_where_nothing_is_paid() -> None:
+    """All hosts are alike, and the more unlike the better: going anywhere gains."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({f"h{host}": [f"t{host}"] for host in range(4)})
+    solver.add_object_dimension("cpu", {f"t{host}": 1 for host in range(4)})
+    solver.add_container_dimension("cpu", {f"h{host}": 4 for host in range(4)})
+    solver.add_goal(BalanceSpec(scope="host", dimension="cpu", formula="MAX"), weight=-1)
+    flat = Flattener(solver.model).at(solver.model.problem.initial)
+    compute(flat, np.ones(1))
+    assert pair_cost(flat, 0, 1) < 0
+    assert passes(flat, 0, 1, -1e-9)

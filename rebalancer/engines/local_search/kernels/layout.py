@@ -183,7 +183,7 @@ class Flat(Arrays):
     lanes: Float64  # by container (+ unplaced), L_WIDTH, and lane
     used: Int64  # L_WIDTH: 1 where lanes have walls, edges, slopes before they bend, or jumps
     exact: Int64  # by container (+ unplaced), E_WIDTH, and plain lane
-    wish: Int32  # by column and group: the item where it costs least to come (see `kernels.pull`); -1: none
+    wish: Int32  # by column and group: the item where it costs least to come (see `kernels.pull`); below 0: none
     scarce: Int64  # by lane: 1 if what is free before the line bends was little, ever
 
 

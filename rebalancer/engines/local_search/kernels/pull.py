@@ -1,6 +1,6 @@
 """To where objects are drawn: few containers of thousands, so that a sample of all of them rarely has one.
 
-A list says that an object is better off there, others of its group are there already, or a limit is another one there.
+Lists tell where an object weighs something unusual, where limits are unusual, and where others of its group are.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ PULL = 60
 
 @kernel
 def drawn(f: Any, t: Any, out: Any) -> None:
-    """Note which objects may be drawn to some containers, and where one more of each group is worth most.
+    """Note which objects may be drawn to some containers, and where it costs least that one more of each group comes.
 
     Parameters
     ----------

@@ -306,7 +306,7 @@ def _worth_having(f: Any, k: int) -> int:
     for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
         t = f.pieces[p + P_TARGET]
         first = f.columns[t + C_VALUES]
-        if first < 0:
+        if first < 0 or f.columns[t + C_EXTREME]:
             return 1  # who knows
         for i in range(first, first + f.columns[t + C_SIZE]):
             if f.gradient[i] < 0.0:
