@@ -22,7 +22,7 @@ from rebalancer.engines.local_search.emptying import worth_emptying
 from rebalancer.engines.local_search.flat.flatten import Flattener
 from rebalancer.engines.local_search.goals import Goals
 from rebalancer.engines.local_search.kernels.chains import vacate
-from rebalancer.engines.local_search.kernels.descent import return_home
+from rebalancer.engines.local_search.kernels.descent import descend, return_home, swap_down
 from rebalancer.engines.local_search.kernels.heat import heat
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.kernels.pull import PULL, drawn, pull
@@ -196,7 +196,7 @@ class Searcher:
         A largest or smallest number changes only once the last of several has: where there are such, moves that ought
         to gain are kept if they cost nothing, and sweeps follow each other until some in a row have gained nothing.
         """
-        left = sweeps = _LEVEL if self.flattener.extremes else 1
+        left = sweeps = _LEVEL if self.flattener.extremes and kernel in (descend, swap_down) else 1
         while left and not budget.over:
             before, kept = self.merit, int(self.trail.numbers[T_KEPT])
             self._sweep(kernel, budget, width, sweeps > 1)

@@ -37,7 +37,7 @@ def descend(f: Any, t: Any, order: Any, first: int, last: int, width: int, least
 
     Of the objects of a container those go first that gain the most; whoever is left when enough have gone stays. Where
     the trail says to be picky, only those are looked at that gain as much by leaving, and did where they last looked;
-    they look at more containers.
+    they look at more containers. Where ``least`` is below 0, what ought to gain is kept if it costs no more than that.
 
     Returns
     -------
@@ -185,7 +185,10 @@ def look_around(f: Any, t: Any, i: int, n: int, least: float) -> bool:
 
 @kernel
 def swap_down(f: Any, t: Any, order: Any, first: int, last: int, tries: int, least: float) -> int:
-    """Exchange objects of some containers with sampled others wherever that gains ``least``; returns like `descend`."""
+    """Exchange objects of some containers with sampled others wherever that gains ``least``; returns like `descend`.
+
+    Where ``least`` is below 0, what ought to gain is kept if it costs no more than that.
+    """
     objects = f.sizes[Z_OBJECTS]
     for at in range(first, last):
         if full(t, 2 * f.load[order[at]] + 2):
@@ -193,7 +196,7 @@ def swap_down(f: Any, t: Any, order: Any, first: int, last: int, tries: int, lea
         o = f.first[order[at]]
         while o >= 0:
             after = f.after[o]
-            best, best_cost = -1, -least
+            best, best_cost = -1, -abs(least)
             for _ in range(tries):
                 q = draw(t, objects)
                 if f.place[q] != f.place[o]:
