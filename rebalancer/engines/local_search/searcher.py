@@ -22,7 +22,7 @@ from rebalancer.engines.local_search.emptying import worth_emptying
 from rebalancer.engines.local_search.flat.flatten import Flattener
 from rebalancer.engines.local_search.goals import Goals
 from rebalancer.engines.local_search.kernels.chains import vacate
-from rebalancer.engines.local_search.kernels.descent import descend, return_home, swap_down
+from rebalancer.engines.local_search.kernels.descent import descend, place, return_home, swap_down
 from rebalancer.engines.local_search.kernels.heat import heat
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.kernels.pull import PULL, drawn, pull
@@ -31,6 +31,7 @@ from rebalancer.engines.local_search.kernels.slopes import compute
 from rebalancer.engines.local_search.kernels.teams import move_teams
 from rebalancer.engines.local_search.kernels.trade import TRADE, even_out
 from rebalancer.engines.local_search.kernels.trail import (
+    LOT,
     M_BEST,
     M_NOW,
     NEVER,
@@ -80,6 +81,8 @@ _LEVEL = 5
 _TRADES, _COOL = 6, 16
 #: So many steps tell how long one takes, once so many have been made that what is noted by object is known.
 _SOUNDING, _MOST_SOUNDING = 20_000, 200_000
+#: Steps in one call of a kernel where nobody knows yet how long they take.
+_CALL = 5_000
 #: So many containers or objects are worked on at first, until it is known how long one takes.
 _FEW_FIRST = 16.0
 #: Containers are crowded where fewer than this share of random moves are within the limits on amounts.
@@ -213,9 +216,19 @@ class Searcher:
         if 0 < hot < len(order):
             order = order[:hot]  # elsewhere there is nothing to gain but what a later round finds
         order = self.sharing.own_first(order)
-        if self.flat.load[self.containers]:
+        if self.flat.load[self.containers] > LOT and kernel is descend:
+            self._place(budget, width)
+        elif self.flat.load[self.containers]:
             order = np.append(np.int32(self.containers), order)  # what is in no container
         self.work_on(order, kernel, budget, width, -self.least if level else self.least)
+
+    def _place(self, budget: Budget, width: int) -> None:
+        """Put many objects that are in no container into some, the largest first."""
+        who = np.flatnonzero(self.flat.place == self.containers).astype(np.int32)
+        weight = self.flat.lane_weight.reshape(len(self.flat.place) + 1, 2, -1)[who, 0]
+        size = (weight / np.maximum(weight.mean(axis=0), 1e-300)).sum(axis=1)
+        order = self.sharing.own_first(who[np.argsort(-size, kind="stable")])
+        self.work_on(order, place, budget, width, self.least, np.ones(len(order), np.int64))
 
     def overfull(self) -> NDArray[np.int32]:
         """Return the containers where limits are exceeded, those first where that costs most; slopes have to follow."""
@@ -345,7 +358,7 @@ class Searcher:
         """How many steps walks make in a second for each object where next to none is kept."""
         objects = len(self.flat.place)
         self.step(min(objects, _MOST_SOUNDING), 1e-3 * self.least)
-        return _SOUNDING / self.step(_SOUNDING, 1e-3 * self.least) / objects
+        return _SOUNDING / max(STEP, self.step(_SOUNDING, 1e-3 * self.least)) / objects
 
     def typical(self) -> float:
         """Return the median cost of random moves that are no gain; 0 where none is found."""
@@ -354,10 +367,11 @@ class Searcher:
         return float(np.median(costs[:found])) if found else 0.0
 
     def step(self, steps: int, temperature: float) -> float:
-        """Make so many steps of a walk; return the seconds that took."""
+        """Make so many steps of a walk, if there is time; return the seconds that took."""
         made, began, budget = 0, time.perf_counter(), self.incumbent.budget
-        while made < steps:
-            made += max(1, anneal(self.flat, self.trail, steps - made, temperature, temperature, *MIXES[0]))
+        while made < steps and not budget.over:
+            some = min(_CALL, steps - made)
+            made += max(1, anneal(self.flat, self.trail, some, temperature, temperature, *MIXES[0]))
             self.clear_log()
         budget.spend(made * STEP)
         return made * STEP if budget.deterministic else time.perf_counter() - began

@@ -28,6 +28,7 @@ from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search import engine
 from rebalancer.engines.local_search.engine import LocalSearchEngine
 from rebalancer.engines.local_search.flat import forms
+from rebalancer.engines.local_search.kernels.descent import descend
 from rebalancer.engines.local_search.kernels.trail import T_BEST, T_KEPT, T_LENGTH
 from rebalancer.engines.local_search.kernels.walk import anneal
 from rebalancer.engines.local_search.searcher import Searcher
@@ -236,3 +237,19 @@ def test_as_many_searchers_as_workers(monkeypatch: pytest.MonkeyPatch, determini
     assert answer.assignment is not None
     assert model.evaluate(answer.assignment).feasible
     assert len(set(seeds)) == searchers
+
+
+def test_thousands_in_no_container_are_placed() -> None:
+    """More than are ranked at once: all are placed, and evenly, with the first sweep."""
+    solver = Rebalancer("task", "host")
+    tasks = [f"t{number}" for number in range(3_000)]
+    solver.set_assignment({f"h{host}": [] for host in range(100)}, tasks)
+    solver.add_object_dimension("cpu", {task: 1 + number % 9 for number, task in enumerate(tasks)})
+    solver.add_container_dimension("cpu", {f"h{host}": 200 for host in range(100)})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu"))
+    model = solver.model
+    searcher = Searcher(model, Incumbent.of(model, Request(time_limit=60.0, deterministic=True)), 3)
+    searcher.turn_to(0)
+    searcher.sweep(descend, searcher.incumbent.budget, 32)
+    assert (searcher.flat.place < 100).all()
+    assert model.evaluate(searcher.flat.place).feasible

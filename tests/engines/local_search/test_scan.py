@@ -207,3 +207,16 @@ def test_who_gains_by_coming_is_found_whatever_is_asked_first() -> None:
             assert found == (pair_cost(flat, obj, to) <= -1e-9), f"{obj} to {to}"
             gains += found
     assert gains == 2
+
+
+def test_who_is_in_no_container_gains_by_coming_anywhere() -> None:
+    """Leaving gains nothing, as nobody counts what is nowhere: all of the gain is in coming."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({"h0": [], "h1": []}, ["t0", "t1"])
+    solver.add_object_dimension("cpu", {"t0": 1, "t1": 1})
+    solver.add_container_dimension("cpu", {"h0": 3, "h1": 3})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu"))
+    solver.add_goal(CapacitySpec(scope="host", dimension="cpu", limit={"type": "ABSOLUTE", "global_limit": 2}))
+    flat = Flattener(solver.model).at(solver.model.problem.initial)
+    compute(flat, np.ones(1))
+    assert all(passes(flat, obj, host, -1e-9) for obj in range(2) for host in range(2))

@@ -363,6 +363,19 @@ def is_rising(column: Column) -> bool:
     )
 
 
+def is_growing(column: Column) -> bool:
+    """Whether more of a tally never makes one of its pieces smaller."""
+    members = column.members
+    if members is None or (members.default < 0).any() or (members.weight < 0).any():
+        return False
+    return all(
+        all(one_sign(stage.alpha) and positive(stage.alpha) for stage in piece.atom.stages)
+        and not any(stage.function in (Function.SQUARE, Function.MOD) for stage in piece.atom.stages)
+        and never_negative(piece.atom.coef)
+        for piece in column.pieces
+    )
+
+
 def never_negative(grid: Grid) -> bool:
     """Whether no value is below 0."""
     return bool((grid.table >= 0).all() and (grid.values >= 0).all())

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.bounds.walk import inside_bound, known_bounds
 from rebalancer.engines.local_search.flat.alike import partners_of
-from rebalancer.engines.local_search.flat.atoms import Column, Piece, Special, Way, is_rising, ranks_of
+from rebalancer.engines.local_search.flat.atoms import Column, Piece, Special, Way, is_growing, is_rising, ranks_of
 from rebalancer.engines.local_search.flat.forms import FAR, Forms, TooLargeForMoves
 from rebalancer.engines.local_search.flat.lanes import assign_lanes, plain_lanes
 from rebalancer.engines.local_search.flat.members import Members
@@ -135,6 +135,8 @@ class Flattener:
         row[at.C_PIECE_END] = len(self._pieces) * at.P_WIDTH
         special = self._records(row, records)
         self._pulls.note(row, column, special)
+        at_home = members is not None and row[at.C_WITHIN] < 0 and not members.default.any()
+        row[at.C_GROWS] = 2 if at_home else int(is_growing(column))
         return row
 
     def _records(self, row: list[int], records: Records) -> Unusual:

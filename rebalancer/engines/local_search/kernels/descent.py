@@ -60,6 +60,27 @@ def descend(f: Any, t: Any, order: Any, first: int, last: int, width: int, least
 
 
 @kernel
+def place(f: Any, t: Any, order: Any, first: int, last: int, width: int, least: float) -> int:
+    """Move some objects, one after the other, to the best of ``width`` sampled containers wherever that gains.
+
+    Returns
+    -------
+    int
+        Where in ``order`` it stopped: ``last``, or earlier because the log is full.
+    """
+    for at in range(first, last):
+        if full(t, 1):
+            return at
+        t.queue[0] = order[at]
+        _look_properly(f, t, 0, width, least)
+        if t.gain[0] > 0.0:
+            length = t.numbers[T_LENGTH]
+            go(f, t, order[at], t.target[0])
+            judged(f, t, length, -least)
+    return last
+
+
+@kernel
 def gains(f: Any, t: Any, wanted: Any, out: Any) -> None:
     """Note what each object of some containers gains by leaving, wherever it goes, and no more than it may hope for.
 

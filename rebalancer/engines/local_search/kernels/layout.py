@@ -43,9 +43,10 @@ from rebalancer.engines.local_search.kernels.addresses import Arrays, Float64, I
     C_COMMON,  # and which items have for all groups
     C_MEETS,  # 1: who else of a group is in an item may be a reason to go there
     C_WISH,  # where in ``wish`` its groups begin; -1: nowhere
+    C_GROWS,  # 1: more of a tally never makes a piece smaller; 2: nobody weighs anything in it but at home
     C_EXTREME,  # 1: specials take the largest or smallest of its cells, which is asked as it is at any moment
-) = range(33)
-C_WIDTH = 33
+) = range(34)
+C_WIDTH = 34
 
 #: A row of ``pieces``.
 (

@@ -12,9 +12,9 @@ from rebalancer.engines.local_search.kernels.cell import beyond, coefficient, re
 from rebalancer.engines.local_search.kernels.jit import FLOAT, INT, apart, inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import fill_lanes, note_scarce
 from rebalancer.engines.local_search.kernels.layout import (
-    C_COMMON,
     C_EXTREME,
     C_GROUPS,
+    C_GROWS,
     C_HIGH,
     C_ITEM_OF,
     C_ITEMS,
@@ -26,12 +26,10 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_PIECE_END,
     C_RISING,
     C_SIZE,
-    C_SPECIAL,
     C_USE,
     C_USE_END,
     C_VALUES,
     C_WIDTH,
-    C_WITHIN,
     C_WORDS,
     F_CEIL,
     F_HINGE,
@@ -285,9 +283,7 @@ def compute(f: Any, worth: Any) -> None:
                 if f.pieces[p + P_COEF_WORD] < 0:
                     f.piece_gradient[p] *= f.pieces[p + P_COEF]
         f.paid[k + 1] = f.columns[k + C_RISING] and _worth_having(f, k)
-        # what is unusual in some places is so for somebody to gain by coming, or to pay for it
-        unusual = max(f.columns[k + C_WITHIN], f.columns[k + C_SPECIAL], f.columns[k + C_COMMON]) >= 0
-        f.paid[k + 2] = unusual and (f.columns[k + C_RISING] == 0 or f.paid[k + 1])
+        f.paid[k + 2] = _may_gain(f, k)
         if f.columns[k + C_ITEM_OF] >= 0:
             continue  # functions of tallies are computed, not approached
         _column(f, k)
@@ -310,6 +306,27 @@ def _worth_having(f: Any, k: int) -> int:
             return 1  # who knows
         for i in range(first, first + f.columns[t + C_SIZE]):
             if f.gradient[i] < 0.0:
+                return 1
+    return 0
+
+
+@inner
+def _may_gain(f: Any, k: int) -> int:
+    """Return 1 if somebody may gain at a tally by coming, other than home, as far as pieces and bounds tell."""
+    grows = f.columns[k + C_GROWS]
+    if f.columns[k + C_ITEM_OF] < 0 or grows == 2:
+        return 0
+    if f.columns[k + C_LOW] >= 0 and f.penalty[k] < 1e300:
+        return 1
+    for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
+        t = f.pieces[p + P_TARGET]
+        first = f.columns[t + C_VALUES]
+        if first < 0:
+            continue  # who knows: somebody has to be seen to gain
+        if f.columns[t + C_EXTREME]:
+            return 1
+        for i in range(first, first + f.columns[t + C_SIZE]):
+            if f.gradient[i] < 0.0 or (not grows and f.gradient[i] > 0.0):
                 return 1
     return 0
 
