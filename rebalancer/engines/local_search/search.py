@@ -94,7 +94,7 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
         _race(searcher, position, budget, _BRIEF)
     else:
         greedy(searcher, position, budget)
-    if budget.over:  # a million objects take most of a second to tell how fast walks are
+    if budget.remaining <= 0 or budget.stop.is_set():  # of a million objects it takes long to tell how fast walks are
         return
     whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
     steps, hot = searcher.speed * whole, 0.0

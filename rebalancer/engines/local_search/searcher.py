@@ -369,7 +369,7 @@ class Searcher:
     def step(self, steps: int, temperature: float) -> float:
         """Make so many steps of a walk, if there is time; return the seconds that took."""
         made, began, budget = 0, time.perf_counter(), self.incumbent.budget
-        while made < steps and not budget.over:
+        while made < steps and budget.remaining > 0 and not budget.stop.is_set():  # rounds do not count them
             some = min(_CALL, steps - made)
             made += max(1, anneal(self.flat, self.trail, some, temperature, temperature, *MIXES[0]))
             self.clear_log()
