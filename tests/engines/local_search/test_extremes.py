@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rebalancer import BalanceSpec, MinimizeNthLargestUtilizationSpec, Rebalancer, SkewSpec
+from rebalancer import BalanceSpec, CapacitySpec, MinimizeNthLargestUtilizationSpec, Rebalancer, SkewSpec
 from rebalancer.engines.base import Request
 from rebalancer.engines.incumbent import Incumbent
 from rebalancer.engines.local_search.flat.flatten import Flattener
@@ -101,3 +101,20 @@ def test_who_would_be_the_largest_is_asked_even_where_nothing_is_paid() -> None:
     compute(flat, np.ones(1))
     assert pair_cost(flat, 0, 1) < 0
     assert passes(flat, 0, 1, -1e-9)
+
+
+def test_who_gains_by_coming_to_the_smallest_is_found() -> None:
+    """A task of the second host gains nothing by leaving, and the smallest number by going to the third."""
+    solver = Rebalancer("task", "host")
+    tasks = [f"t{number}" for number in range(8)]
+    solver.set_assignment({"h0": tasks[:5], "h1": tasks[5:], "h2": []})
+    solver.add_partition("job", {"j0": tasks})
+    solver.add_object_dimension("cpu", {task: 1 + number % 2 for number, task in enumerate(tasks)})
+    solver.add_container_dimension("cpu", {f"h{host}": 20 for host in range(3)})
+    solver.add_constraint(CapacitySpec(scope="host", dimension="cpu"))
+    solver.add_goal(SkewSpec(scope="host", partition_name="job", max_skew=0))
+    flat = Flattener(solver.model).at(solver.model.problem.initial)
+    compute(flat, np.ones(1))
+    task = solver.model.problem.objects.index["t7"]
+    assert passes(flat, task, 2, -1e-9)
+    assert not passes(flat, task, 0, -1e-9)

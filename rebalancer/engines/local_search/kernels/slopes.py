@@ -312,11 +312,11 @@ def _worth_having(f: Any, k: int) -> int:
 
 @inner
 def _may_gain(f: Any, k: int) -> int:
-    """Return 1 if somebody may gain at a tally by coming, other than home, as far as pieces and bounds tell."""
+    """Return 1 if somebody may gain at a tally by coming, other than home, as far as is written down."""
     grows = f.columns[k + C_GROWS]
     if f.columns[k + C_ITEM_OF] < 0 or grows == 2:
         return 0
-    if f.columns[k + C_LOW] >= 0 and f.penalty[k] < 1e300:
+    if f.columns[k + C_EXTREME] or (f.columns[k + C_LOW] >= 0 and f.penalty[k] < 1e300):
         return 1
     for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
         t = f.pieces[p + P_TARGET]
