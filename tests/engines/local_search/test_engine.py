@@ -240,7 +240,7 @@ def test_as_many_searchers_as_workers(monkeypatch: pytest.MonkeyPatch, determini
 
 
 def test_thousands_in_no_container_are_placed() -> None:
-    """More than are ranked at once: all are placed, and evenly, with the first sweep."""
+    """More than are ranked at once: the first sweep places all of them, within all limits."""
     solver = Rebalancer("task", "host")
     tasks = [f"t{number}" for number in range(3_000)]
     solver.set_assignment({f"h{host}": [] for host in range(100)}, tasks)

@@ -57,7 +57,7 @@ def test_a_new_largest_costs_what_it_is_larger() -> None:
 
 
 def spread(goal: BalanceSpec | SkewSpec | MinimizeNthLargestUtilizationSpec) -> Model:
-    """Equal tasks on a quarter of all hosts, four times as many on each as there would be room for all."""
+    """Equal tasks on a quarter of all hosts: twenty on each, five where all have as many."""
     solver = Rebalancer("task", "host")
     tasks = [f"t{number}" for number in range(5 * HOSTS)]
     contents: dict[str, list[str]] = {f"h{host}": [] for host in range(HOSTS)}

@@ -143,6 +143,7 @@ def test_halves_of_a_group_meet_as_a_whole() -> None:
 @pytest.mark.parametrize("key", sorted(BUILT_IN))
 def test_what_is_kept_is_counted_exactly(key: str) -> None:
     """Every spec, any move that no bound forbids: all cells are what they are from scratch."""
+    kept = 0
     for model in richest(models_with(key), 8, 2):
         searcher = searcher_of(model)
         objects = len(searcher.flat.place)
@@ -154,8 +155,9 @@ def test_what_is_kept_is_counted_exactly(key: str) -> None:
             who_is_drawn(searcher)
             pull(searcher.flat, searcher.trail, order, 0, objects, 3, -1e200)
             searcher.clear_log()
-        assert int(searcher.trail.numbers[T_KEPT]) >= before
+        kept += int(searcher.trail.numbers[T_KEPT]) - before
         agree_with(searcher.flat, searcher.flattener, model)
+    assert kept or key != "assignment_affinities", "there at least somebody is drawn elsewhere"
 
 
 @pytest.mark.parametrize("scope", ["host", "rack"])

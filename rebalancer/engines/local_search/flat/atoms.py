@@ -350,16 +350,15 @@ def positive(grid: Grid) -> bool:
 
 def is_rising(column: Column) -> bool:
     """Whether more of a tally never makes one of its pieces smaller, and pieces are never negative."""
-    members = column.members
-    if members is None or not column.pieces or (members.default < 0).any() or (members.weight < 0).any():
-        return False
-    return all(
-        piece.atom.stages
-        and piece.atom.stages[0].function in (Function.HINGE, Function.STEP)
-        and all(one_sign(stage.alpha) and positive(stage.alpha) for stage in piece.atom.stages)
-        and all(stage.function in COARSER for stage in piece.atom.stages[1:])
-        and never_negative(piece.atom.coef)
-        for piece in column.pieces
+    return (
+        bool(column.pieces)
+        and is_growing(column)
+        and all(
+            piece.atom.stages
+            and piece.atom.stages[0].function in (Function.HINGE, Function.STEP)
+            and all(stage.function in COARSER for stage in piece.atom.stages[1:])
+            for piece in column.pieces
+        )
     )
 
 
