@@ -270,11 +270,12 @@ class Flattener:
     def _list_uses(self) -> IntArray:
         """Note with each column the specials that read it."""
         users: dict[int, list[int]] = {}
+        asked = self._asked()
         for number, special in enumerate(self.forms.specials):
             for column in dict.fromkeys(column.index for column in special.inputs):
                 users.setdefault(column, []).append(number)
                 extreme = self._specials[number, at.X_KIND] in (at.K_MAX, at.K_MIN, at.K_NTH)
-                self._columns[column, at.C_EXTREME] |= int(extreme and self._is_asked(column))
+                self._columns[column, at.C_EXTREME] |= int(extreme and asked[column])
             self._columns[special.output.index, at.C_MAKER] = number * at.X_WIDTH
         uses: list[int] = []
         for index in range(len(self._columns)):
@@ -283,11 +284,14 @@ class Flattener:
             self._columns[index, at.C_USE_END] = len(uses)
         return np.array(uses, np.int64)
 
-    def _is_asked(self, column: int) -> bool:
-        """Return whether scans can ask what a cell is among others: it is a tally's, or only tallies add to it."""
-        ways = [(c, piece.atom.way) for c in self.forms.columns for piece in c.pieces if piece.target.index == column]
-        direct = all(feeder.members is not None and not (way.spread or way.fans) for feeder, way in ways)
-        return bool(self._columns[column, at.C_VALUES] >= 0) and direct
+    def _asked(self) -> NDArray[np.bool_]:
+        """Return of which columns scans can ask what a cell is among others: tallies, and where only these add up."""
+        asked: NDArray[np.bool_] = self._columns[:, at.C_VALUES] >= 0
+        for column in self.forms.columns:
+            for piece in column.pieces:
+                way = piece.atom.way
+                asked[piece.target.index] &= column.members is not None and not (way.spread or way.fans)
+        return asked
 
     # -- objects ----------------------------------------------------------------------------------------------------
 
