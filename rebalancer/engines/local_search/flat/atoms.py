@@ -178,6 +178,8 @@ DENSE_CELLS, DENSE_SHARE = 1_000_000, 4
 MOST_RANKS = 64
 #: What changes the unit only, but for rounding.
 COARSER = (Function.ROUND, Function.RAISE)
+#: What has more than one slope.
+BENT = (Function.HINGE, Function.STEP, Function.CEIL, Function.MOD)
 ONE, ZERO = Grid.constant(1, 1, 1), Grid.constant(1, 1, 0)
 
 
@@ -299,6 +301,12 @@ def _indices(mapping: Any, length: int) -> IntArray:
     if mapping is None:
         return np.zeros(length, np.int64)
     return np.arange(length) if same_place(mapping) else np.maximum(mapping, 0)
+
+
+def bends(column: Column) -> bool:
+    """Whether a column of several cells has limits or functions with more than one slope."""
+    stages = (stage for piece in column.pieces for stage in piece.atom.stages)
+    return column.size > 1 and bool(column.low or column.high or any(stage.function in BENT for stage in stages))
 
 
 def normal_map(mapping: NDArray[np.int64] | None, inputs: int, outputs: int) -> Any:

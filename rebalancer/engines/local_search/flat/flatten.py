@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.bounds.walk import inside_bound, known_bounds
 from rebalancer.engines.local_search.flat.alike import partners_of
-from rebalancer.engines.local_search.flat.atoms import Column, Piece, Special, Way, is_growing, is_rising, ranks_of
+from rebalancer.engines.local_search.flat.atoms import Column, Piece, Special, Way, bends, is_growing, is_rising, ranks_of
 from rebalancer.engines.local_search.flat.forms import FAR, Forms, TooLargeForMoves
-from rebalancer.engines.local_search.flat.lanes import assign_lanes, plain_lanes
+from rebalancer.engines.local_search.flat.lanes import assign_lanes, bends_after, plain_lanes
 from rebalancer.engines.local_search.flat.members import Members
 from rebalancer.engines.local_search.flat.memberships import lay_out
 from rebalancer.engines.local_search.flat.pulls import Pulls, Unusual, has_pulls, unusual
@@ -80,6 +80,7 @@ class Flattener:
         self._values = self._hashes = 0
         self._widest = 1  # cells that a piece adds into that does not spread
         self._pieces: list[list[int]] = []
+        self._read = {column for special in self.forms.specials for column in special.inputs}
         self._stages: list[list[int]] = []
         columns = np.array([self._column(column) for column in self.forms.columns], np.int64)
         self._columns = columns.reshape(-1, at.C_WIDTH)
@@ -186,6 +187,11 @@ class Flattener:
             self._stages.append(line)
         row[at.P_STAGE_END] = len(self._stages) * at.S_WIDTH
         way = atom.way
+        one_coef = atom.coef.columns == 1 and not len(atom.coef.keys)
+        alike = way.all_items or (way.item is None and way.keys is None and not way.spread and one_coef)
+        row[at.P_SUM] = int(alike and not atom.stages)
+        row[at.P_BENT] = int(way.same and bends(target) and target not in self._read)
+        row[at.P_ONCE] = int(row[at.P_BENT] and bends_after(piece))
         row[at.P_COEF_WORD] = row[at.P_INDEX_WORD] = row[at.P_SPREAD_COEF] = -1
         if way.spread:
             row[at.P_SPREAD] = way.all_groups + 2 * way.all_items

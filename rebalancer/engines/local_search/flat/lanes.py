@@ -98,6 +98,16 @@ def plain_lanes(rows: IntArray, pieces: list[list[int]], count: int) -> IntArray
     return found
 
 
+def bends_after(piece: Piece) -> bool:
+    """Whether a piece adds to a sum that is written down, has no limits, and goes on by one function that bends once."""
+    target, coef = piece.target, constant_of(piece.atom.coef)
+    if target.sparse or target.low or target.high or len(target.pieces) != 1 or piece.atom.stages or not coef:
+        return False
+    after = target.pieces[0]
+    step = any(stage.function is Function.STEP for stage in after.atom.stages)
+    return bool(after.atom.stages) and _bends_once(after) and (coef > 0 or not step)
+
+
 def _fits(column: Column, home: NDArray[np.int32], containers: int) -> bool:
     """Whether a column is a tally by container of many objects, all of which it weighs, and bends once at most."""
     objects = len(home)
@@ -155,4 +165,4 @@ def _plain(piece: Piece) -> bool:
     return len(stages) < 2 and hinge
 
 
-__all__ = ["assign_lanes", "plain_lanes"]
+__all__ = ["assign_lanes", "bends_after", "plain_lanes"]

@@ -65,9 +65,8 @@ class Pulls:
         grouped = column.groups > 1 or len(members.member) <= max(_FEW, _UNUSUAL * len(self._home))
         if grouped or common is not None:
             row[at.C_INSIDE], row[at.C_MEETS] = self._list_contents(item_of), int(grouped and _meets(column))
-            if row[at.C_VALUES] >= 0:
-                row[at.C_WISH] = self.wishes
-                self.wishes += column.groups
+            row[at.C_WISH] = self.wishes
+            self.wishes += column.groups
             for word, items in ((at.C_SPECIAL, by_group), (at.C_COMMON, common)):
                 row[word] = -1 if items is None else self._maps.add(items)
 

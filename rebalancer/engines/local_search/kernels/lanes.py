@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.kernels.cell import record, weights_at
+from rebalancer.engines.local_search.kernels.cell import coefficient, record, weights_at
 from rebalancer.engines.local_search.kernels.jit import inner, kernel, sums
 from rebalancer.engines.local_search.kernels.layout import (
     C_HIGH,
@@ -30,8 +30,11 @@ from rebalancer.engines.local_search.kernels.layout import (
     L_VALUE,
     L_WALL,
     L_WIDTH,
+    P_ONCE,
+    P_SOURCE,
     P_STAGE,
     P_STAGE_END,
+    P_TARGET,
     P_WIDTH,
     S_ALPHA,
     S_ALPHA_WORD,
@@ -180,12 +183,25 @@ def fill_lanes(f: Any) -> None:
                 f.lanes[at + L_WALL * n] = bound if price >= FORBIDDEN else _NOWHERE
                 f.lanes[at + L_EDGE * n] = bound if price < FORBIDDEN else _NOWHERE
                 f.lanes[at + L_FINE * n] = price if price < FORBIDDEN else 0.0
-                f.lanes[at + L_KNEE * n] = _knee(f, p, rec) if p < f.columns[k + C_PIECE_END] else _NOWHERE
+                f.lanes[at + L_KNEE * n] = _NOWHERE
+                if p < f.columns[k + C_PIECE_END]:
+                    f.lanes[at + L_KNEE * n] = _knee(f, p, rec, s)
 
 
 @inner
-def _knee(f: Any, p: int, rec: int) -> float:
-    """Return where a piece bends."""
+def _knee(f: Any, p: int, rec: int, s: int) -> float:
+    """Return where a piece bends, or what follows it does as things are."""
+    if f.pieces[p + P_ONCE]:
+        t, k = f.pieces[p + P_TARGET], f.pieces[p + P_SOURCE]
+        at = record(f, t, 0, s) if f.columns[t + C_WORDS] else 0
+        short = _bend(f, f.columns[t + C_PIECE], at) - f.values[f.columns[t + C_VALUES] + s]
+        return float(f.values[f.columns[k + C_VALUES] + s] + short / coefficient(f, p, rec))
+    return _bend(f, p, rec)
+
+
+@inner
+def _bend(f: Any, p: int, rec: int) -> float:
+    """Return at which value a piece bends."""
     t = f.pieces[p + P_STAGE]
     if t == f.pieces[p + P_STAGE_END]:
         return _NOWHERE

@@ -65,8 +65,11 @@ C_WIDTH = 34
     P_SPREAD_COEF,  # where the coefficients of the target's cells begin in ``spread``; -1: P_COEF
     P_SOURCE,
     P_SINGLE,  # 1: the target has one cell
-) = range(15)
-P_WIDTH = 15
+    P_SUM,  # 1: adds alike from whatever item, so nothing of an object that only goes from one to another
+    P_BENT,  # 1: each item adds to one cell of its own that has functions which bend: scans compute them as well
+    P_ONCE,  # 1: and that is one function which bends once, of a sum
+) = range(18)
+P_WIDTH = 18
 
 #: A row of ``stages``: the function, and word (-1: constant) and constant of its numbers.
 S_FUNCTION, S_ALPHA_WORD, S_ALPHA, S_CONST_WORD, S_CONST, S_DIVISOR_WORD, S_DIVISOR = range(7)

@@ -54,6 +54,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     P_SPREAD_COEF,
     P_STAGE,
     P_STAGE_END,
+    P_SUM,
     P_TARGET,
     P_WIDTH,
     R_COLUMN,
@@ -77,9 +78,15 @@ from rebalancer.engines.local_search.kernels.layout import (
 from rebalancer.engines.local_search.kernels.specials import special
 
 
-@apart(NOTHING, FLAT, INT, INT, INT, INT)
-def change(f: Any, k: int, g: int, s: int, delta: int) -> None:
-    """Add to a cell, and to everything that depends on it; cells that stand alone have it noted as pending."""
+@apart(NOTHING, FLAT, INT, INT, INT, INT, INT)
+def change(f: Any, k: int, g: int, s: int, delta: int, within: int) -> None:
+    """Add to a cell, and to everything that depends on it; cells that stand alone have it noted as pending.
+
+    Parameters
+    ----------
+    within : int
+        1: another item of its group has the opposite change, so sums over all items stay what they are.
+    """
     stack = f.stack
     stack[0], stack[1], stack[2], stack[3] = k, g, s, delta
     n = 4
@@ -104,7 +111,7 @@ def change(f: Any, k: int, g: int, s: int, delta: int) -> None:
             before, after = staged(f, p, rec, old), staged(f, p, rec, new)
             was_paid, is_paid = was_paid | (before != 0), is_paid | (after != 0)
             dy = after - before
-            if dy == 0:
+            if dy == 0 or (within and f.pieces[p + P_SUM]):
                 continue
             t = f.pieces[p + P_TARGET]
             if f.pieces[p + P_SPREAD]:
@@ -126,6 +133,7 @@ def change(f: Any, k: int, g: int, s: int, delta: int) -> None:
             f.paid[k] += (is_paid if new else 0) - (was_paid if old else 0)
         for u in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
             n = special(f, f.uses[u], k, g, s, old, new, n)
+        within = 0
 
 
 @inner
@@ -181,12 +189,13 @@ def shift(f: Any, o: int, b: int) -> None:
         wa, wb = weight(f, r, k, a), weight(f, r, k, b)
         if ia == ib:
             if wa != wb:
-                change(f, k, g, ia, wb - wa)
+                change(f, k, g, ia, wb - wa, 0)
         else:
+            within = int(ia >= 0 and ib >= 0 and wa == wb)
             if ia >= 0 and wa != 0:
-                change(f, k, g, ia, -wa)
+                change(f, k, g, ia, -wa, within)
             if ib >= 0 and wb != 0:
-                change(f, k, g, ib, wb)
+                change(f, k, g, ib, wb, within)
     before, after = f.before[o], f.after[o]
     if before < 0:
         f.first[a] = after
@@ -217,7 +226,7 @@ def flush(f: Any) -> None:
                 for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
                     f.pending[f.pieces[p + P_TARGET]] += delta * f.pieces[p + P_COEF]
             else:
-                change(f, k, 0, 0, delta)
+                change(f, k, 0, 0, delta, 0)
 
 
 @kernel

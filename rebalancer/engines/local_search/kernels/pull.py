@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.kernels.cell import value
+from rebalancer.engines.local_search.kernels.cell import value, weight
 from rebalancer.engines.local_search.kernels.chains import some_object
 from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
@@ -44,7 +44,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     Z_COLUMNS,
     Z_OBJECTS,
 )
-from rebalancer.engines.local_search.kernels.scan import block, cell_cost, rotate
+from rebalancer.engines.local_search.kernels.scan import block, cell_cost, cost_of, rotate
 from rebalancer.engines.local_search.kernels.trail import T_LENGTH, T_REACH, WIDEST, draw, full, go, judged
 
 #: An item is special where no more than one of so many is like it. What has not been asked yet.
@@ -80,7 +80,7 @@ def drawn(f: Any, t: Any, out: Any) -> None:
             elif f.columns[k + C_INSIDE] >= 0:
                 at = f.columns[k + C_SPECIAL]
                 special = f.columns[k + C_COMMON] >= 0 or (at >= 0 and f.maps[at + g] < f.maps[at + g + 1])
-                out[o] = _wish(f, t, r) >= 0 or special or f.columns[k + C_MEETS] > 0
+                out[o] = special or f.columns[k + C_MEETS] > 0 or _may_wish(f, t, o, r)
             if out[o]:
                 break
 
@@ -174,13 +174,29 @@ def _has_price(f: Any, k: int) -> bool:
 
 
 @inner
-def _wish(f: Any, t: Any, r: int) -> int:
+def _may_wish(f: Any, t: Any, o: int, r: int) -> bool:
+    """Return whether an object may wish to be in some item; for certain, if that is quickly said."""
+    if f.columns[f.rows[r + R_COLUMN] + C_VALUES] < 0:
+        return _gains(f, o, r)
+    return _wish(f, t, o, r) >= 0
+
+
+@inner
+def _gains(f: Any, o: int, r: int) -> bool:
+    """Return whether an object gains at one of its memberships by leaving."""
+    k, a = f.rows[r + R_COLUMN], f.place[o]
+    return cost_of(f, k, f.rows[r + R_GROUP], f.maps[f.columns[k + C_ITEM_OF] + a], -weight(f, r, k, a)) < 0.0
+
+
+@inner
+def _wish(f: Any, t: Any, o: int, r: int) -> int:
     """Return the item where it costs least that one like an object of a group comes; -1 if that is nowhere special.
 
-    A random one of several; found once for all objects of the group.
+    A random one of several; found once for all objects of the group. Where groups have hash rows, there are many that
+    nothing depends on: only who gains by leaving has a wish.
     """
     k, g = f.rows[r + R_COLUMN], f.rows[r + R_GROUP]
-    if f.columns[k + C_WISH] < 0:
+    if f.columns[k + C_WISH] < 0 or (f.columns[k + C_VALUES] < 0 and not _gains(f, o, r)):
         return -1
     at = f.columns[k + C_WISH] + g
     if f.wish[at] == _UNKNOWN:
@@ -211,7 +227,7 @@ def _places(f: Any, t: Any, o: int) -> int:
             n = _exceptions(f, t, o, r, n)
         if f.columns[k + C_INSIDE] >= 0:
             n = _specials(f, t, k, g, n)
-            n = add_some(f, t, f.columns[k + C_INSIDE], _wish(f, t, r), n, _EACH)
+            n = add_some(f, t, f.columns[k + C_INSIDE], _wish(f, t, o, r), n, _EACH)
             if f.columns[k + C_MEETS]:
                 n = _mates(f, t, k, g, n)
     return n

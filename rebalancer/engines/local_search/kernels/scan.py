@@ -35,6 +35,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_VALUES,
     C_WORDS,
     FLAT,
+    P_BENT,
     P_TARGET,
     P_WIDTH,
     R_COLUMN,
@@ -65,7 +66,9 @@ def cell_cost(f: Any, k: int, g: int, s: int, old: int, new: int) -> float:
                 return FORBIDDEN
     for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
         dy = staged(f, p, rec, new) - staged(f, p, rec, old)
-        if dy:
+        if dy and f.pieces[p + P_BENT]:
+            cost += _bent(f, p, rec, g, s, dy)
+        elif dy:
             cost += dy * price(f, p, rec, g, s)
             if f.columns[f.pieces[p + P_TARGET] + C_EXTREME]:
                 cost += _compared(f, p, rec, g, s, dy)
@@ -73,6 +76,24 @@ def cell_cost(f: Any, k: int, g: int, s: int, old: int, new: int) -> float:
         cost += (new - old) * use_price(f, k, g, s, old)
         if f.columns[k + C_EXTREME]:
             cost += past_extremes(f, k, g * f.columns[k + C_ITEMS] + s, old, new)
+    return cost
+
+
+@apart(FLOAT, FLAT, INT, INT, INT, INT, INT)
+def _bent(f: Any, p: int, rec: int, g: int, s: int, dy: int) -> float:
+    """Return what it costs that a piece adds so much to the cell in the same place of a column whose functions bend.
+
+    What others add at the same time is not known here. A bound that must hold shows when the move is made.
+    """
+    t, by = f.pieces[p + P_TARGET], coefficient(f, p, rec) * dy
+    old = value(f, t, g, s)
+    at, cost = record(f, t, g, s) if f.columns[t + C_WORDS] else 0, 0.0
+    if (f.columns[t + C_HIGH] >= 0 or f.columns[t + C_LOW] >= 0) and f.penalty[t] < FORBIDDEN:
+        cost += f.penalty[t] * (beyond(f, t, at, old + by) - beyond(f, t, at, old))
+    for q in range(f.columns[t + C_PIECE], f.columns[t + C_PIECE_END], P_WIDTH):
+        more = staged(f, q, at, old + by) - staged(f, q, at, old)
+        if more:
+            cost += more * price(f, q, at, g, s)
     return cost
 
 
@@ -184,14 +205,14 @@ def _spare(f: Any, o: int) -> float:
             if f.paid[k + 2]:
                 gain = FORBIDDEN
                 break
-            cost = _cost_of(f, k, f.rows[r + R_GROUP], f.maps[f.columns[k + C_ITEM_OF] + a], -weight(f, r, k, a))
+            cost = cost_of(f, k, f.rows[r + R_GROUP], f.maps[f.columns[k + C_ITEM_OF] + a], -weight(f, r, k, a))
             gain += max(0.0, -cost)
         f.spare[o] = gain
     return float(f.spare[o])
 
 
 @inner
-def _cost_of(f: Any, k: int, g: int, s: int, delta: int) -> float:
+def cost_of(f: Any, k: int, g: int, s: int, delta: int) -> float:
     """Return what it costs to add to a tally's cell."""
     if s < 0 or delta == 0:
         return 0.0
@@ -212,7 +233,7 @@ def leaving(f: Any, o: int) -> float:
             continue  # it counts the same in any other container
         w = weight(f, r, k, a)
         if w < 0 or not _only_limits(f, k):
-            cost += _cost_of(f, k, g, f.maps[f.columns[k + C_ITEM_OF] + a], -w)
+            cost += cost_of(f, k, g, f.maps[f.columns[k + C_ITEM_OF] + a], -w)
     return cost
 
 
@@ -227,9 +248,9 @@ def row_cost(f: Any, o: int, r: int, b: int) -> float:
     wa = weight(f, r, k, a)
     wb = weight(f, r, k, b) if excepts else wa
     if ia == ib:
-        return _cost_of(f, k, g, ia, wb - wa)
-    cost = _entry(f, k, _cost_of(f, k, g, ib, wb), b == f.home[o])
-    return cost if cost >= FORBIDDEN else cost + _cost_of(f, k, g, ia, -wa)
+        return cost_of(f, k, g, ia, wb - wa)
+    cost = _entry(f, k, cost_of(f, k, g, ib, wb), b == f.home[o])
+    return cost if cost >= FORBIDDEN else cost + cost_of(f, k, g, ia, -wa)
 
 
 @apart(FLOAT, FLAT, INT, INT, FLOAT)
@@ -309,11 +330,11 @@ def _rotated_rows(f: Any, o: int, q: int, c: int, cost: float, worst: float) -> 
         elif ia == ic:
             at_c += at_a
             at_a = 0
-        cost += _cost_of(f, k, g, ib, at_b)
+        cost += cost_of(f, k, g, ib, at_b)
         if cost < FORBIDDEN:
-            cost += _cost_of(f, k, g, ic, at_c)
+            cost += cost_of(f, k, g, ic, at_c)
         if cost < FORBIDDEN:
-            cost += _cost_of(f, k, g, ia, at_a)
+            cost += cost_of(f, k, g, ia, at_a)
         if cost >= FORBIDDEN:
             return cost
     return cost

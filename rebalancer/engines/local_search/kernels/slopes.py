@@ -53,6 +53,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     P_COEF,
     P_COEF_WORD,
     P_FAN,
+    P_ONCE,
     P_SINGLE,
     P_SPREAD,
     P_SPREAD_COEF,
@@ -339,18 +340,22 @@ def _lanes(f: Any) -> None:
     for k in range(0, f.sizes[Z_COLUMNS] * C_WIDTH if n else 0, C_WIDTH):
         first = f.columns[k + C_LANE]
         for lane in range(first, f.columns[k + C_LANE_END]):
-            p = f.columns[k + C_PIECE] + (lane - first) * P_WIDTH
-            for s in range(f.columns[k + C_ITEMS] if p < f.columns[k + C_PIECE_END] else 0):
-                rec = record(f, k, 0, s) if f.columns[k + C_WORDS] else 0
+            piece = f.columns[k + C_PIECE] + (lane - first) * P_WIDTH
+            for s in range(f.columns[k + C_ITEMS] if piece < f.columns[k + C_PIECE_END] else 0):
+                p, rec = piece, record(f, k, 0, s) if f.columns[k + C_WORDS] else 0
+                base, rate, jump, times = 0.0, 0.0, 0.0, 1.0
+                if f.pieces[piece + P_ONCE]:  # what follows it bends, and that is all
+                    after = f.pieces[piece + P_TARGET]
+                    times, p = float(coefficient(f, piece, rec)), f.columns[after + C_PIECE]
+                    rec = record(f, after, 0, s) if f.columns[after + C_WORDS] else 0
                 worth = price(f, p, rec, 0, s)
                 t, end = f.pieces[p + P_STAGE], f.pieces[p + P_STAGE_END]
-                base, rate, jump = 0.0, 0.0, 0.0
                 if t == end:
                     base = worth
                 elif f.stages[t + S_FUNCTION] == F_STEP:
                     jump = worth
                 else:
-                    rise = _rise(f, t, rec)
+                    rise = times * _rise(f, t, rec)
                     for stage in range(t + S_WIDTH, end, S_WIDTH):
                         worth *= _rise(f, stage, rec)
                     base, rate = worth * min(0.0, rise), worth * abs(rise)
