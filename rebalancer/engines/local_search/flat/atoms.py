@@ -309,6 +309,16 @@ def bends(column: Column) -> bool:
     return column.size > 1 and bool(column.low or column.high or any(stage.function in BENT for stage in stages))
 
 
+def ends(column: Column) -> bool:
+    """Whether a column is no tally, written down, without limits, and only adds to single cells, from everywhere."""
+    if column.members is not None or column.sparse or column.low or column.high:
+        return False
+    ways = [piece.atom.way for piece in column.pieces if piece.target.size == 1]
+    maps = [mapping for way in ways for mapping in (way.group, way.item)]
+    everywhere = all(mapping is None or same_place(mapping) for mapping in maps)  # the same place is the only one there
+    return len(ways) == len(column.pieces) and everywhere and all(way.keys is None and not way.spread for way in ways)
+
+
 def normal_map(mapping: NDArray[np.int64] | None, inputs: int, outputs: int) -> Any:
     """Return a map of a sum as `Way` has it."""
     if mapping is None:

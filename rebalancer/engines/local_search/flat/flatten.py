@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.bounds.walk import inside_bound, known_bounds
 from rebalancer.engines.local_search.flat.alike import partners_of
-from rebalancer.engines.local_search.flat.atoms import Column, Piece, Special, Way, bends, is_growing, is_rising, ranks_of
+from rebalancer.engines.local_search.flat.atoms import Column, Piece, Special, Way, bends, ends, is_growing, is_rising, ranks_of
 from rebalancer.engines.local_search.flat.forms import FAR, Forms, TooLargeForMoves
 from rebalancer.engines.local_search.flat.lanes import assign_lanes, bends_after, plain_lanes
 from rebalancer.engines.local_search.flat.members import Members
@@ -129,7 +129,8 @@ class Flattener:
                 for bound in bounds[1:]:
                     whole = apply(pick, column.groups, column.items, whole, bound)
                 row[word] = records.word(whole.map(lambda v: np.clip(v, -FAR, FAR)), always=True)[0]
-        row[at.C_RISING], row[at.C_BARE] = int(is_rising(column)), int(column.bare)
+        row[at.C_RISING], row[at.C_BARE] = int(members is not None and is_rising(column)), int(column.bare)
+        row[at.C_ENDS] = int(column not in self._read and ends(column))
         row[at.C_PIECE] = len(self._pieces) * at.P_WIDTH
         for piece in column.pieces:
             self._pieces.append(self._piece(column, piece, records))
@@ -184,6 +185,8 @@ class Flattener:
             line = [_FUNCTIONS[stage.function]]
             for grid in (stage.alpha, stage.const, stage.divisor):
                 line += records.word(grid)
+            word, divisor = line[-2:]
+            line.append(divisor.bit_length() - 1 if word < 0 and divisor.bit_count() == 1 else -1)
             self._stages.append(line)
         row[at.P_STAGE_END] = len(self._stages) * at.S_WIDTH
         way = atom.way

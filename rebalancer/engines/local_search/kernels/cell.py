@@ -43,6 +43,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     S_DIVISOR,
     S_DIVISOR_WORD,
     S_FUNCTION,
+    S_SHIFT,
     S_WIDTH,
     Z_LANES,
     Z_OBJECTS,
@@ -192,7 +193,9 @@ def staged(f: Any, p: int, rec: int, x: int) -> int:
         else:
             w = f.stages[t + S_DIVISOR_WORD]
             d = f.words[rec + w] if w >= 0 else f.stages[t + S_DIVISOR]
-            if function == F_SQUARE:
+            if function == F_ROUND and f.stages[t + S_SHIFT] >= 0:
+                y = (y + d // 2) >> f.stages[t + S_SHIFT]
+            elif function == F_SQUARE:
                 y = (y * y + d // 2) // d
             elif function == F_CEIL:
                 y = -((-y) // d)

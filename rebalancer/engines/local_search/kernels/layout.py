@@ -45,8 +45,9 @@ from rebalancer.engines.local_search.kernels.addresses import Arrays, Float64, I
     C_WISH,  # where in ``wish`` its groups begin; -1: nowhere
     C_GROWS,  # 1: more of a tally never makes a piece smaller; 2: nobody weighs anything in it but at home
     C_EXTREME,  # 1: specials take the largest or smallest of its cells, which is asked as it is at any moment
-) = range(34)
-C_WIDTH = 34
+    C_ENDS,  # 1: no tally, without limits, and all that its cells do is add to single ones
+) = range(35)
+C_WIDTH = 35
 
 #: A row of ``pieces``.
 (
@@ -71,9 +72,10 @@ C_WIDTH = 34
 ) = range(18)
 P_WIDTH = 18
 
-#: A row of ``stages``: the function, and word (-1: constant) and constant of its numbers.
-S_FUNCTION, S_ALPHA_WORD, S_ALPHA, S_CONST_WORD, S_CONST, S_DIVISOR_WORD, S_DIVISOR = range(7)
-S_WIDTH = 7
+#: A row of ``stages``: the function, word (-1: constant) and constant of its numbers, and the divisor as a power of two
+#: (-1: it is none), as a division takes as long as all the rest.
+S_FUNCTION, S_ALPHA_WORD, S_ALPHA, S_CONST_WORD, S_CONST, S_DIVISOR_WORD, S_DIVISOR, S_SHIFT = range(8)
+S_WIDTH = 8
 F_IDENTITY, F_HINGE, F_STEP, F_SQUARE, F_CEIL, F_MOD, F_ROUND = range(7)
 
 #: A row of ``specials``.

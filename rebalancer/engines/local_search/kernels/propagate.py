@@ -21,6 +21,7 @@ from rebalancer.engines.local_search.kernels.cell import (
 )
 from rebalancer.engines.local_search.kernels.jit import INT, NOTHING, apart, inner, kernel
 from rebalancer.engines.local_search.kernels.layout import (
+    C_ENDS,
     C_GROUPS,
     C_HIGH,
     C_ITEM_OF,
@@ -42,6 +43,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     E_FLOOR,
     E_HIGH,
     E_WIDTH,
+    F_HINGE,
     FLAT,
     L_WIDTH,
     N_APPLIED,
@@ -62,8 +64,11 @@ from rebalancer.engines.local_search.kernels.layout import (
     R_GROUP,
     R_WIDTH,
     S_ALPHA,
+    S_ALPHA_WORD,
     S_CONST,
+    S_CONST_WORD,
     S_DIVISOR,
+    S_FUNCTION,
     S_WIDTH,
     UNKNOWN,
     Y_COLUMN,
@@ -143,10 +148,42 @@ def _spread(f: Any, p: int, t: int, g: int, s: int, dy: int, n: int) -> int:
     first_g, last_g = (0, groups) if how & 1 else (g, g + 1)
     first_s, last_s = (0, items) if how & 2 else (s, s + 1)
     base = f.pieces[p + P_SPREAD_COEF]
+    if f.columns[t + C_ENDS]:
+        for tg in range(first_g, last_g):
+            _end(f, t, tg, first_s, last_s, base + tg * items, dy)
+        return n
     for tg in range(first_g, last_g):
         for ts in range(first_s, last_s):
             n = push(f, n, t, tg, ts, dy * f.spread[base + tg * items + ts])
     return n
+
+
+@inner
+def _end(f: Any, k: int, g: int, first: int, last: int, base: int, dy: int) -> None:
+    """Add to some cells of a group from which everything goes to single cells: what `change` does, in one loop."""
+    values, words = f.columns[k + C_VALUES] + g * f.columns[k + C_ITEMS], f.columns[k + C_WORDS]
+    for s in range(first, last):
+        old = f.values[values + s]
+        new = old + dy * f.spread[base + s]
+        f.values[values + s] = new
+        rec = record(f, k, g, s) if words else 0
+        for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
+            if _both_below(f, p, old, new):
+                continue
+            more = staged(f, p, rec, new) - staged(f, p, rec, old)
+            f.pending[f.pieces[p + P_TARGET]] += more * coefficient(f, p, rec)
+
+
+@inner
+def _both_below(f: Any, p: int, old: int, new: int) -> bool:
+    """Return whether a piece is a hinge, the same for all cells, that is known to be 0 at two values."""
+    t = f.pieces[p + P_STAGE]
+    if t == f.pieces[p + P_STAGE_END] or f.stages[t + S_FUNCTION] != F_HINGE:
+        return False
+    if f.stages[t + S_ALPHA_WORD] >= 0 or f.stages[t + S_CONST_WORD] >= 0:
+        return False
+    alpha, const = f.stages[t + S_ALPHA], f.stages[t + S_CONST]
+    return bool(alpha * old + const <= 0 >= alpha * new + const)
 
 
 @inner
