@@ -16,6 +16,7 @@ from rebalancer.model.grid import Grid, most_often
 from rebalancer.model.param import Param, rational_gcd
 from rebalancer.model.units import (
     COEFFICIENT_BITS,
+    DISTANCE_LIMIT,
     EXACT_LIMIT,
     LARGE_LIMIT,
     PRODUCT_LIMIT,
@@ -293,9 +294,17 @@ class Combining(Formulas):
         )
 
     def spread(self, source: Cells) -> Cells:
-        """Return Σv² − (Σv)²/n over all n cells, as the sum of squared distances from their mean: shape (1, 1)."""
+        """Return Σv² − (Σv)²/n over all n cells, as the sum of squared distances from their mean: shape (1, 1).
+
+        Both are rounded before they are subtracted, if they have to be: then one more in a cell changes that one's
+        distance alone, most of the time, and the mean is as much off for all.
+        """
         count = source.groups * source.items
         mean = self.total(source, Fraction(1, count))
+        if source.largest and count * source.largest > DISTANCE_LIMIT:
+            source = self.rounded(source, DISTANCE_LIMIT)
+            finer = max(0, DISTANCE_LIMIT.bit_length() - 1 - source.largest.bit_length())
+            mean = self.rounded_to(mean, source.unit / 2**finer)
         return self.total(self.square(self.linear([(source, 1), (mean, -1)])))
 
 

@@ -140,8 +140,12 @@ class Formulas:
         if x.largest <= limit:
             return x
         divisor = 2 ** math.ceil(math.log2(x.largest / limit))
+        return self.rounded_to(x, divisor * x.unit, up)
+
+    def rounded_to(self, x: Cells, unit: Fraction, up: bool = False) -> Cells:
+        """Return x in another unit; rounded to the nearest, or ``up``."""
         function = Function.RAISE if up else Function.ROUND
-        return self._map(function, [(x, 1)], 0, LARGE_LIMIT, Param.constant(divisor * x.unit))
+        return self._map(function, [(x, 1)], 0, LARGE_LIMIT, Param.constant(unit))
 
     def ceil(self, x: Cells, divisor: Param) -> Cells:
         """Return ⌈x / divisor⌉ with a positive divisor for every cell."""

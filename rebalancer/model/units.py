@@ -31,6 +31,8 @@ SCALED_UNIT = Fraction(1, 2**26)
 #: What is squared stays below the first, its square below the second.
 SQUARED_LIMIT = 2**28
 SQUARE_LIMIT = 2**46
+#: Of two numbers below this the difference can be squared as it is.
+DISTANCE_LIMIT = 2**22
 #: The factors of a product stay below this.
 PRODUCT_LIMIT = 2**30
 #: Quotients are held as finely as keeps them below this: CP-SAT 9.15 may call larger ones infeasible.
