@@ -146,7 +146,7 @@ class BalanceSpec(Spec):
             return model.spread(utilization.relative(utilization.above(bound)))
         threshold = self._softened(model, bound)
         if self.formula is BalanceFormula.MAX:
-            return model.largest(utilization.relative(utilization.above(threshold)))
+            return utilization.largest_above(threshold)
         if self.formula is BalanceFormula.SQUARES:
             return utilization.squares_above(
                 threshold, [Fraction(1, len(kept)) / capacity**2 for capacity in utilization.capacity]
@@ -338,6 +338,16 @@ class _Utilization:
         if isinstance(threshold, Fraction):
             return model.excess([(self.amount, sign)], self.times(-sign * threshold))
         return model.hinge(self._over(threshold, sign))
+
+    def largest_above(self, threshold: Fraction | Cells) -> Cells:
+        """Return how far the largest utilization is above the threshold: ``max(0, max U/c − T)``.
+
+        A threshold that moves is subtracted once, from the largest, not from each.
+        """
+        if isinstance(threshold, Fraction):
+            return self.model.largest(self.relative(self.above(threshold)))
+        largest = self.model.largest(self.relative(self.amount))
+        return self.model.hinge(self.model.linear([(largest, 1), (threshold, -1)]))
 
     def squares_above(self, threshold: Fraction | Cells, weight: Sequence[Fraction], *, signed: bool = False) -> Cells:
         """Return ``Σ weight · max(0, U² − (T·c)²)``; unless ``signed``, negative numbers count as 0.

@@ -77,6 +77,8 @@ _WAYS, _RECALL = 4, 150
 _ROOMS = 2
 #: So many sweeps in a row may gain nothing where they may have to.
 _LEVEL = 5
+#: What a move may cost there, as a share of all.
+_UPHILL = 1e-4
 #: With how many containers one that has too much trades, of at least how many that have room.
 _TRADES, _COOL = 6, 16
 #: So many steps tell how long one takes, once so many have been made that what is noted by object is known.
@@ -197,15 +199,20 @@ class Searcher:
         """Let a kernel work on all containers, hottest first.
 
         A largest or smallest number changes only once the last of several has: where there are such, moves that ought
-        to gain are kept if they cost nothing, and sweeps follow each other until some in a row have gained nothing.
+        to gain are kept if they cost next to nothing, and sweeps follow each other until some in a row have gained
+        nothing.
         """
         left = sweeps = _LEVEL if self.flattener.extremes and kernel in (descend, swap_down) else 1
+        best = self.merit
         while left and not budget.over:
-            before, kept = self.merit, int(self.trail.numbers[T_KEPT])
+            kept = int(self.trail.numbers[T_KEPT])
             self._sweep(kernel, budget, width, sweeps > 1)
-            left = sweeps if before - self.merit > self.least and sweeps > 1 else left - 1
+            left = sweeps if best - self.merit > self.least and sweeps > 1 else left - 1
+            best = min(best, self.merit)
             if self.trail.numbers[T_KEPT] == kept:
                 break
+        if self.merit - best > self.least:
+            self.rest()
 
     def _sweep(self, kernel: Callable[..., int], budget: Budget, width: int, level: bool) -> None:
         self.slopes()
@@ -220,7 +227,7 @@ class Searcher:
             self._place(budget, width)
         elif self.flat.load[self.containers]:
             order = np.append(np.int32(self.containers), order)  # what is in no container
-        self.work_on(order, kernel, budget, width, -self.least if level else self.least)
+        self.work_on(order, kernel, budget, width, -max(self.least, _UPHILL * abs(self.merit)) if level else self.least)
 
     def _place(self, budget: Budget, width: int) -> None:
         """Put many objects that are in no container into some, the largest first."""

@@ -294,12 +294,26 @@ class Flattener:
         return np.array(uses, np.int64)
 
     def _asked(self) -> NDArray[np.bool_]:
-        """Return of which columns scans can ask what a cell is among others: tallies, and where only these add up."""
-        asked: NDArray[np.bool_] = self._columns[:, at.C_VALUES] >= 0
+        """Return of which columns scans can ask what a cell is among others.
+
+        Tallies, and where only these add up, or sums of theirs that bend and what one cell adds to all of these.
+        """
+        into: list[list[Piece]] = [[] for _ in self.forms.columns]
         for column in self.forms.columns:
             for piece in column.pieces:
+                into[piece.target.index].append(piece)
+        through = np.array([column.members is not None for column in self.forms.columns], np.bool_)
+        for column, pieces in zip(self.forms.columns, into, strict=True):
+            if column.members is None and bends(column) and column not in self._read:
+                tallies = [piece.atom.way for piece in pieces if piece.atom.column.members is not None]
+                others = [piece.atom.column for piece in pieces if piece.atom.column.members is None]
+                one = all(other.size == 1 for other in others)
+                through[column.index] = bool(tallies) and all(way.same for way in tallies) and one
+        asked: NDArray[np.bool_] = self._columns[:, at.C_VALUES] >= 0
+        for index, pieces in enumerate(into):
+            for piece in pieces:
                 way = piece.atom.way
-                asked[piece.target.index] &= column.members is not None and not (way.spread or way.fans)
+                asked[index] &= through[piece.atom.column.index] and not (way.spread or way.fans)
         return asked
 
     # -- objects ----------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.flat.atoms import COARSER, Column, Piece, constant_of
+from rebalancer.engines.local_search.flat.atoms import COARSER, Column, Piece, bends, constant_of
 from rebalancer.engines.local_search.flat.forms import Forms
 from rebalancer.engines.local_search.flat.members import Members
 from rebalancer.engines.local_search.kernels.layout import (
@@ -58,7 +58,7 @@ def assign_lanes(forms: Forms, rows: IntArray) -> tuple[int, int]:
         if row[C_VALUES] < 0:
             continue
         # lanes know what pieces make of an amount, not what specials do, nor that they compare it with others
-        compared = any(rows[piece.target.index, C_EXTREME] for piece in column.pieces)
+        compared = any(rows[target.index, C_EXTREME] for target in _targets(column))
         read = compared or row[C_USE] < row[C_USE_END]
         plain = not read and all(_plain(piece) for piece in column.pieces)
         if not read and (lanes + count) * objects <= MOST_LANES and _fits(column, home, containers):
@@ -96,6 +96,12 @@ def plain_lanes(rows: IntArray, pieces: list[list[int]], count: int) -> IntArray
             tally = index * C_WIDTH
             found[:, lane] = tally, row[C_VALUES], pieces[piece][P_TARGET] if adds else tally
     return found
+
+
+def _targets(column: Column) -> list[Column]:
+    """Return what a tally adds to, and what sums of it and others that are written down do."""
+    targets = [piece.target for piece in column.pieces]
+    return targets + [piece.target for target in targets if bends(target) for piece in target.pieces]
 
 
 def bends_after(piece: Piece) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalancer.engines.local_search.kernels.cell import beyond, coefficient, record, staged, target_cell
+from rebalancer.engines.local_search.kernels.cell import beyond, coefficient, record, staged, target_cell, value
 from rebalancer.engines.local_search.kernels.jit import inner, kernel
 from rebalancer.engines.local_search.kernels.lanes import FORBIDDEN
 from rebalancer.engines.local_search.kernels.layout import (
@@ -22,6 +22,7 @@ from rebalancer.engines.local_search.kernels.layout import (
     C_VALUES,
     C_WIDTH,
     C_WORDS,
+    P_BENT,
     P_TARGET,
     P_WIDTH,
     Z_COLUMNS,
@@ -34,23 +35,41 @@ from rebalancer.engines.local_search.kernels.slopes import as_extreme, price, us
 def _paid(f: Any, k: int, g: int, s: int, v: int) -> float:
     """Return what a tally's cell costs as it is."""
     rec = record(f, k, g, s) if f.columns[k + C_WORDS] else 0
-    cost = 0.0
-    if f.columns[k + C_HIGH] >= 0 or f.columns[k + C_LOW] >= 0:
-        far = beyond(f, k, rec, v)
-        if far:
-            cost += far * (f.penalty[k] if f.penalty[k] < FORBIDDEN else 1.0)
+    cost = _exceeded(f, k, rec, v)
     for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
-        y = staged(f, p, rec, v)
-        if y:
-            cost += y * price(f, p, rec, g, s)
-            t = f.pieces[p + P_TARGET]
-            at = target_cell(f, p, rec, g, s) if f.columns[t + C_EXTREME] else -1
-            if at >= 0:
-                x = f.values[f.columns[t + C_VALUES] + at]
-                cost += coefficient(f, p, rec) * y * as_extreme(f, t, at, x)
+        if not f.pieces[p + P_BENT]:
+            cost += _paid_by(f, p, rec, g, s, v)
+            continue
+        t = f.pieces[p + P_TARGET]
+        x = value(f, t, g, s)
+        at = record(f, t, g, s) if f.columns[t + C_WORDS] else 0
+        cost += _exceeded(f, t, at, x)
+        for q in range(f.columns[t + C_PIECE], f.columns[t + C_PIECE_END], P_WIDTH):
+            cost += _paid_by(f, q, at, g, s, x)
     if f.columns[k + C_USE] < f.columns[k + C_USE_END]:
         cost += v * use_price(f, k, g, s, v)
     return cost
+
+
+@inner
+def _exceeded(f: Any, k: int, rec: int, v: int) -> float:
+    """Return what it costs that a cell is beyond its bounds; where these must hold, how far it is."""
+    if f.columns[k + C_HIGH] < 0 and f.columns[k + C_LOW] < 0:
+        return 0.0
+    return float(beyond(f, k, rec, v) * (f.penalty[k] if f.penalty[k] < FORBIDDEN else 1.0))
+
+
+@inner
+def _paid_by(f: Any, p: int, rec: int, g: int, s: int, v: int) -> float:
+    """Return what a piece costs for a cell as it is."""
+    y = staged(f, p, rec, v)
+    if y == 0:
+        return 0.0
+    cost, t = y * price(f, p, rec, g, s), f.pieces[p + P_TARGET]
+    at = target_cell(f, p, rec, g, s) if f.columns[t + C_EXTREME] else -1
+    if at >= 0:
+        cost += coefficient(f, p, rec) * y * as_extreme(f, t, at, f.values[f.columns[t + C_VALUES] + at])
+    return float(cost)
 
 
 @kernel

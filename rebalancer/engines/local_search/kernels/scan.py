@@ -94,6 +94,8 @@ def _bent(f: Any, p: int, rec: int, g: int, s: int, dy: int) -> float:
         more = staged(f, q, at, old + by) - staged(f, q, at, old)
         if more:
             cost += more * price(f, q, at, g, s)
+            if f.columns[f.pieces[q + P_TARGET] + C_EXTREME]:
+                cost += _compared(f, q, at, g, s, more)
     return cost
 
 

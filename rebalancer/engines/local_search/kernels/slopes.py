@@ -87,6 +87,8 @@ from rebalancer.engines.local_search.kernels.layout import (
 )
 from rebalancer.engines.local_search.kernels.ranks import decides, output_of
 
+#: Numbers are as good as equal if they differ by no more than this power of two of them.
+_NEAR = 20
 #: What it counts to become one of several that are largest.
 _TIE = 0.5
 
@@ -186,13 +188,15 @@ def use_price(f: Any, k: int, g: int, s: int, x: int) -> float:
 def as_extreme(f: Any, k: int, at: int, x: int) -> float:
     """Return what one unit more of a cell that holds ``x`` is worth as a largest or smallest one, as it is now.
 
-    What is written down would be so of how it was: who comes to the smallest cell makes another one that.
+    What is written down would be so of how it was: who comes to the smallest cell makes another one that. What is as
+    good as equal, as quotients that were rounded are, counts as that.
     """
     total = 0.0
     for i in range(f.columns[k + C_USE], f.columns[k + C_USE_END]):
         u = f.uses[i]
         place = f.spots[f.specials[u + X_PLACE] + at] if _compares(f, u) else -1
-        if place >= 0 and x == _extreme(f, u, place >> 32, 0):
+        top = _extreme(f, u, place >> 32, 0) if place >= 0 else 0
+        if place >= 0 and abs(x - top) <= abs(top) >> _NEAR:
             total += _gradient(f, f.specials[u + X_OUTPUT], place >> 32)
     return total
 
