@@ -16,7 +16,9 @@ from rebalancer import BalanceSpec, CapacitySpec, Rebalancer
 from rebalancer.model import (
     METRICS,
     Cells,
+    Map,
     CellValues,
+    Function,
     ModelBuilder,
     Param,
     Tally,
@@ -474,3 +476,22 @@ def test_a_sum_of_nothing_is_within_its_bounds() -> None:
     sums = builder.regroup(more, np.array([0, 2]), np.array([0, 1]), 3, 2)
     assert (sums.low, sums.high) == (0, 2)
     assert builder.initial(sums).dense().tolist() == [[2, 1], [0, 0], [1, 2]]
+
+
+def test_a_move_changes_the_distance_from_the_mean_of_two_cells() -> None:
+    """A thousand tasks are on each of twenty hosts, all unlike: the mean changes with each move, by next to nothing."""
+    solver = Rebalancer("task", "host")
+    solver.set_assignment({f"h{host}": [f"t{number}" for number in range(host, 20_000, 20)] for host in range(20)})
+    builder = ModelBuilder(solver.problem)
+    share = [Fraction(1, 3000 + host) for host in range(20)]
+    spread = builder.spread(builder.linear([(builder.amount("host"), Param.of(share))]))
+    (distances,) = (cells for cells in builder.cells if isinstance(cells, Map) and cells.function is Function.SQUARE)
+    start = builder.problem.initial
+    moved = start.copy()
+    moved[0] = 19
+    known = [integers(builder.problem, distances, place) for place in (start, moved)]
+    assert start[0] == 0
+    assert (known[0] != known[1]).sum() == 2
+    values = [count * weight for count, weight in zip(np.bincount(moved).tolist(), share, strict=True)]
+    expected = sum(value**2 for value in values) - sum(values) ** 2 / 20
+    assert abs(integers(builder.problem, spread, moved)[0, 0] * spread.unit - expected) <= spread.error

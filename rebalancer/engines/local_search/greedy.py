@@ -49,8 +49,9 @@ def greedy(searcher: Searcher, position: int, budget: Budget, walked: bool = Fal
     whole = min(HORIZON, budget.seconds + budget.remaining)
     fast = _PAYS / whole
     _descend(searcher, position, budget, _DRY * fast)
-    searcher.together(budget)
-    searcher.vacate(budget)
+    if not searcher.enough(position):
+        searcher.together(budget)
+        searcher.vacate(budget)
     if budget.over or searcher.enough(position):
         searcher.hand_over()
         return

@@ -90,11 +90,15 @@ def _minimise(searcher: Searcher, position: int, budget: Budget) -> None:
     else:
         searcher.sweep(descend, budget, WIDTH)
     searcher.pull(budget)
+    searcher.hand_over()
+    if searcher.enough(position):
+        return
     if searcher.crowded():
         _race(searcher, position, budget, _BRIEF)
     else:
         greedy(searcher, position, budget)
-    if budget.remaining <= 0 or budget.stop.is_set():  # of a million objects it takes long to tell how fast walks are
+    # of a million objects it takes long to tell how fast walks are
+    if budget.remaining <= 0 or budget.stop.is_set() or searcher.enough(position):
         return
     whole = budget.remaining if math.isfinite(budget.remaining) else 60.0
     steps, hot = searcher.speed * whole, 0.0

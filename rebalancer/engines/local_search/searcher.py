@@ -67,8 +67,8 @@ _GLANCE = 8
 _BLIND, _FEW = 20, 500
 #: After so many such tries, fewer are made if less than the first share of them was kept, and more above the second.
 _GUESSES, _IN_VAIN, _PAYS = 1_000, 0.01, 0.05
-#: How often each group is tried as a whole, and the most tries.
-_TEAMS, _MOST_TEAMS = 20, 20_000
+#: How often each group is tried as a whole, the most tries, and the share of the time left that these may take.
+_TEAMS, _MOST_TEAMS, _MOVING = 20, 20_000, 0.05
 #: Containers that an object looks at where its own is emptied, and the share of the time left that a round may take.
 _VACANT, _VACATING = 16, 0.1
 #: In how many ways an object is recalled, and how many looks at a container each takes as long as.
@@ -92,6 +92,8 @@ _TIGHT = 0.6
 #: Slopes, and what is noted by object, are taken anew after so many steps, or one for each cell or so many for each
 #: object where that is more.
 _FRESH, _TURNS = 200_000, 16
+#: So many moves that are possible and cost something are looked for.
+_SOME = 50
 #: Smaller gains than this share of the merit are noise of floating point.
 _NOISE = 1e-12
 
@@ -176,9 +178,9 @@ class Searcher:
 
     def crowded(self) -> bool:
         """Whether limits on amounts forbid a large share of all moves."""
-        costs = np.zeros(1_000)
-        free = sample(self.flat, self.trail, costs)
-        return bool(self.limits.words.size) and sampled_share(self.flat, self.trail, 2_000) < _TIGHT and free > 0
+        if not self.limits.words.size or sampled_share(self.flat, self.trail, 2_000) >= _TIGHT:
+            return False
+        return bool(sample(self.flat, self.trail, np.zeros(_SOME)))
 
     def goals(self) -> Goals:
         """Return how steep each goal of the position that is minimised is where it stands."""
@@ -312,10 +314,12 @@ class Searcher:
         self.work_on(hot, settle, budget, _TRADES, self.least, np.full(len(hot), TRADE))
 
     def together(self, budget: Budget, most: float = _MOST_TEAMS) -> None:
-        """Move whole groups, which may pay where no single move does, so many at most."""
+        """Move whole groups, which may pay where no single move does; so many at most, for a small share of the time."""
         starts, members = self._teams
         if len(starts) < 2 or budget.over:
             return
+        if most < math.inf:
+            budget = budget.part(_MOVING * budget.remaining)
         self.slopes()
         pace = Pace(budget, 200, _TEAMS * len(starts))
         left = min(_TEAMS * len(starts), most)
