@@ -51,6 +51,8 @@ _STIRRING, _STIRRED, _LEAST_STIRRED, _MOST_STIRRED = 0.03, 100, 0.02, 0.2
 #: One walk of each kind with so many steps for each object, if that takes at most this share of the time, tells whether
 #: to level goals instead: a walk that levels them is so mild that it has to start afresh to tell anything.
 _TRIAL, _AT_MOST = 1_500, 0.04
+#: Relaxed walks gain more by length. So who is not daring relaxes limits unless the trial ends so many times as high.
+_CLOSE = 2.0
 HOT = 16.0
 _THOROUGH = Walk(HOT, 0.9, relaxed=True)
 _AFTERWARDS = (Walk(0.3, 0.2), Walk(2.0, 0.25, relaxed=True))
@@ -137,7 +139,9 @@ class Walks:
             return self._trials[number]
         if number == 0 and self._trials:
             relaxed, levelled = (self.ends[walk.multiple] for walk in self._trials)
-            self.relaxing, self._levelling = relaxed <= levelled, relaxed > levelled
+            close = relaxed <= _CLOSE * levelled and not self.daring
+            self.relaxing = relaxed <= levelled or close
+            self._levelling = not self.relaxing
         if self.relaxing:
             return self._relaxed(number, left)
         if self._levelling:

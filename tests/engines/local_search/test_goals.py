@@ -162,6 +162,21 @@ def test_goals_are_levelled_once_the_steep_ones_are_nearly_gone() -> None:
         assert not other.next().levelled
 
 
+@pytest.mark.parametrize(
+    ("relaxed", "daring", "other"),
+    [(0.9, "relaxed", "relaxed"), (1.3, "levelled", "relaxed"), (2.5, "levelled", "levelled")],
+)
+def test_a_trial_that_is_close_is_believed_by_one_of_two(relaxed: float, daring: str, other: str) -> None:
+    """One short walk of each kind ends at what it does; the longer ones that follow are alike unless it is close."""
+    kinds = []
+    for who in (True, False):
+        walks = Walks(crowded=True, uneven=True, steps=60_000, daring=who)
+        for end in (relaxed, 1.0):
+            walks.learn(walks.next(), end)
+        kinds.append("relaxed" if walks.next().relaxed else "levelled")
+    assert kinds == [daring, other]
+
+
 @pytest.mark.parametrize("share", [1.0, 0.4])
 def test_what_leans_is_ranked_and_judged_alike(share: float) -> None:
     searcher = searcher_of(fleet())
