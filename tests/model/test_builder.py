@@ -16,9 +16,9 @@ from rebalancer import BalanceSpec, CapacitySpec, Rebalancer
 from rebalancer.model import (
     METRICS,
     Cells,
-    Map,
     CellValues,
     Function,
+    Map,
     ModelBuilder,
     Param,
     Tally,

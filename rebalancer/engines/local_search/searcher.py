@@ -314,7 +314,7 @@ class Searcher:
         self.work_on(hot, settle, budget, _TRADES, self.least, np.full(len(hot), TRADE))
 
     def together(self, budget: Budget, most: float = _MOST_TEAMS) -> None:
-        """Move whole groups, which may pay where no single move does; so many at most, for a small share of the time."""
+        """Move whole groups, which may pay where no single move does: so many at most, and briefly."""
         starts, members = self._teams
         if len(starts) < 2 or budget.over:
             return

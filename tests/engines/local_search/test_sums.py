@@ -1,9 +1,10 @@
-"""What follows a sum of tallies, and bends, is computed as it is; sums over all items are left alone where they can be."""
+"""What bends after a sum of tallies is computed as it is; sums over all items are left alone where they can be."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -27,11 +28,11 @@ from rebalancer.engines.local_search.kernels.descent import descend
 from rebalancer.engines.local_search.kernels.layout import Flat
 from rebalancer.engines.local_search.kernels.propagate import move, objective
 from rebalancer.engines.local_search.kernels.slopes import compute
-from rebalancer.engines.local_search.searcher import Searcher
-from rebalancer.model import Model
 from rebalancer.engines.local_search.kernels.trail import T_KEPT
+from rebalancer.engines.local_search.searcher import Searcher
+from rebalancer.model import GoalCells, Model, ModelBuilder, assemble
 from tests.engines.local_search.test_moves import walk
-from tests.engines.local_search.test_scan import pair_cost
+from tests.engines.local_search.test_scan import pair_cost, passes
 
 TASKS, HOSTS = 40, 6
 
@@ -121,6 +122,29 @@ def test_what_weighs_more_on_some_hosts_is_no_sum() -> None:
     model = pending({f"h{host}": 500 + 200 * host for host in range(HOSTS)}, BalanceSpec(scope="host", dimension="cpu"))
     assert summed(model) == 0
     walk(model, 2, 200)
+
+
+def test_what_is_rewarded_from_some_number_on_is_seen_before() -> None:
+    """Each host has three tasks of a job, and a fourth is rewarded: coming gains, and leaving costs nothing."""
+    solver = Rebalancer("task", "host")
+    tasks = [f"t{number}" for number in range(24)]
+    solver.set_assignment({f"h{host}": tasks[host::4] for host in range(4)})
+    solver.add_object_dimension("cpu", dict.fromkeys(tasks, 1))
+    solver.add_partition("job", {"j0": tasks[:12], "j1": tasks[12:]})
+    builder = ModelBuilder(solver.problem)
+    here = builder.tally("host", partition="job")
+    placed = builder.total(builder.amount("host"))
+    more = builder.linear([(here, 1), (placed, Fraction(1, 24))], -4)
+    over = builder.hinge(builder.linear([(builder.amount("host", "cpu"), 1)], -20))
+    goals = [
+        GoalCells("reward", "any", Fraction(1), 0, builder.total(builder.step(more), -1)),
+        GoalCells("full", "any", Fraction(1), 0, builder.total(over)),
+    ]
+    model = assemble(builder, goals, [])
+    flat = Flattener(model).at(model.problem.initial)
+    compute(flat, np.ones(1))
+    assert flat.sizes[at.Z_LANES] > 0
+    assert passes(flat, 0, 1, -1e-9)
 
 
 def tied(weight: float) -> Searcher:

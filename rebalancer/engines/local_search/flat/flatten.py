@@ -9,7 +9,18 @@ from numpy.typing import NDArray
 
 from rebalancer.engines.bounds.walk import inside_bound, known_bounds
 from rebalancer.engines.local_search.flat.alike import partners_of
-from rebalancer.engines.local_search.flat.atoms import Column, Piece, Special, Way, bends, ends, is_growing, is_rising, ranks_of
+from rebalancer.engines.local_search.flat.atoms import (
+    Column,
+    Piece,
+    Special,
+    Way,
+    bends,
+    ends,
+    is_growing,
+    is_rising,
+    never_negative,
+    ranks_of,
+)
 from rebalancer.engines.local_search.flat.forms import FAR, Forms, TooLargeForMoves
 from rebalancer.engines.local_search.flat.lanes import assign_lanes, bends_after, plain_lanes
 from rebalancer.engines.local_search.flat.members import Members
@@ -194,6 +205,7 @@ class Flattener:
         alike = way.all_items or (way.item is None and way.keys is None and not way.spread and one_coef)
         row[at.P_SUM] = int(alike and not atom.stages)
         row[at.P_BENT] = int(way.same and bends(target) and target not in self._read)
+        row[at.P_FALLS] = int(not never_negative(atom.coef))
         row[at.P_ONCE] = int(row[at.P_BENT] and bends_after(piece))
         row[at.P_COEF_WORD] = row[at.P_INDEX_WORD] = row[at.P_SPREAD_COEF] = -1
         if way.spread:

@@ -105,7 +105,7 @@ def _targets(column: Column) -> list[Column]:
 
 
 def bends_after(piece: Piece) -> bool:
-    """Whether a piece adds to a sum that is written down, has no limits, and goes on by one function that bends once."""
+    """Whether a piece adds to a sum that is written down, has no limits, and goes on by one function of one bend."""
     target, coef = piece.target, constant_of(piece.atom.coef)
     if target.sparse or target.low or target.high or len(target.pieces) != 1 or piece.atom.stages or not coef:
         return False

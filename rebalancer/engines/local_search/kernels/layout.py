@@ -69,8 +69,9 @@ C_WIDTH = 35
     P_SUM,  # 1: adds alike from whatever item, so nothing of an object that only goes from one to another
     P_BENT,  # 1: each item adds to one cell of its own that has functions which bend: scans compute them as well
     P_ONCE,  # 1: and that is one function which bends once, of a sum
-) = range(18)
-P_WIDTH = 18
+    P_FALLS,  # 1: some cell gets the less the more its function is
+) = range(19)
+P_WIDTH = 19
 
 #: A row of ``stages``: the function, word (-1: constant) and constant of its numbers, and the divisor as a power of two
 #: (-1: it is none), as a division takes as long as all the rest.

@@ -50,8 +50,10 @@ from rebalancer.engines.local_search.kernels.layout import (
     L_RATE,
     L_WIDTH,
     N_LEANING,
+    P_BENT,
     P_COEF,
     P_COEF_WORD,
+    P_FALLS,
     P_FAN,
     P_ONCE,
     P_SINGLE,
@@ -87,6 +89,8 @@ from rebalancer.engines.local_search.kernels.layout import (
 )
 from rebalancer.engines.local_search.kernels.ranks import decides, output_of
 
+#: Prices that are below and above 0.
+_LESS, _MORE = 1, 2
 #: Numbers are as good as equal if they differ by no more than this power of two of them.
 _NEAR = 20
 #: What it counts to become one of several that are largest.
@@ -307,11 +311,8 @@ def _worth_having(f: Any, k: int) -> int:
     for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
         t = f.pieces[p + P_TARGET]
         first = f.columns[t + C_VALUES]
-        if first < 0 or f.columns[t + C_EXTREME]:
-            return 1  # who knows
-        for i in range(first, first + f.columns[t + C_SIZE]):
-            if f.gradient[i] < 0.0:
-                return 1
+        if first < 0 or f.columns[t + C_EXTREME] or _signs(f, t) & _LESS or (f.pieces[p + P_BENT] and _rewards(f, t)):
+            return 1  # or who knows
     return 0
 
 
@@ -328,12 +329,31 @@ def _may_gain(f: Any, k: int) -> int:
         first = f.columns[t + C_VALUES]
         if first < 0:
             continue  # who knows: somebody has to be seen to gain
-        if f.columns[t + C_EXTREME]:
+        if f.columns[t + C_EXTREME] or _signs(f, t) & (_LESS if grows else _LESS | _MORE):
             return 1
-        for i in range(first, first + f.columns[t + C_SIZE]):
-            if f.gradient[i] < 0.0 or (not grows and f.gradient[i] > 0.0):
-                return 1
+        if f.pieces[p + P_BENT] and _rewards(f, t):
+            return 1
     return 0
+
+
+@inner
+def _signs(f: Any, k: int) -> int:
+    """Return which signs the prices of a column's cells have, which are written down."""
+    found, first = 0, f.columns[k + C_VALUES]
+    for i in range(first, first + f.columns[k + C_SIZE]):
+        found |= _LESS if f.gradient[i] < 0.0 else _MORE if f.gradient[i] > 0.0 else 0
+    return found
+
+
+@inner
+def _rewards(f: Any, k: int) -> bool:
+    """Return whether something is the better the more a column's functions make of its cells, even if that is 0 now."""
+    for p in range(f.columns[k + C_PIECE], f.columns[k + C_PIECE_END], P_WIDTH):
+        t = f.pieces[p + P_TARGET]
+        rewarded = _LESS | _MORE if f.pieces[p + P_FALLS] else _LESS
+        if f.columns[t + C_VALUES] >= 0 and (f.columns[t + C_EXTREME] or _signs(f, t) & rewarded):
+            return True
+    return False
 
 
 @inner
