@@ -217,7 +217,7 @@ def swap_down(f: Any, t: Any, order: Any, first: int, last: int, tries: int, lea
         o = f.first[order[at]]
         while o >= 0:
             after = f.after[o]
-            best, best_cost = -1, -abs(least)
+            best, best_cost = -1, min(0.0, -least)
             for _ in range(tries):
                 q = draw(t, objects)
                 if f.place[q] != f.place[o]:
