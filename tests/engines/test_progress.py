@@ -120,7 +120,7 @@ def test_every_engine_keeps_these_promises(engine: str, tasks: int) -> None:
 def check(solver: Rebalancer, seen: list[Progress], **limits: object) -> None:
     """Solve, and see that what was told is in order and ends with the result."""
     solution = solver.solve(on_progress=seen.append, **limits)  # type: ignore[arg-type]
-    last = last_of_each(seen)
+    last = last_of_each(seen, solver.model)
     for row in solution.objective.itertuples():
         event = last[row.tuple_pos]
         assert event.objective == row.final

@@ -89,7 +89,7 @@ def test_a_gap_is_the_only_one_however_small_the_objective_is() -> None:
 def test_progress_only_gets_better(large: Model) -> None:
     seen: list[Progress] = []
     CpsatEngine().solve(large, Request(time_limit=3, on_progress=seen.append))
-    last_of_each(seen)
+    last_of_each(seen, large)
     assert {event.tuple_pos for event in seen} == {0, 1}
 
 

@@ -44,7 +44,7 @@ def test_answers_get_better_and_every_improvement_is_told(model: Model) -> None:
     assert score.feasible
     assert score.integers < start.integers
     assert score.integers[0] < start.integers[0] // 2
-    last_of_each(seen)
+    last_of_each(seen, model)
 
 
 def test_the_same_work_gives_the_same_answer(model: Model) -> None:
