@@ -202,21 +202,24 @@ class Searcher:
 
         A largest or smallest number changes only once the last of several has: where there are such, moves that ought
         to gain are kept if they cost next to nothing, and sweeps follow each other until some in a row have gained
-        nothing.
+        nothing; then it returns to where they were best.
         """
-        left = sweeps = _LEVEL if self.flattener.extremes and kernel in (descend, swap_down) else 1
-        best = self.merit
+        if not self.flattener.extremes or kernel not in (descend, swap_down):
+            self._sweep(kernel, budget, width, self.least)
+            return
+        left, best, place = _LEVEL, self.merit, self.flat.place.copy()
         while left and not budget.over:
             kept = int(self.trail.numbers[T_KEPT])
-            self._sweep(kernel, budget, width, sweeps > 1)
-            left = sweeps if best - self.merit > self.least and sweeps > 1 else left - 1
-            best = min(best, self.merit)
+            self._sweep(kernel, budget, width, -max(self.least, _UPHILL * abs(self.merit)))
+            left = _LEVEL if best - self.merit > self.least else left - 1
+            if self.merit < best:
+                best, place = self.merit, self.flat.place.copy()
             if self.trail.numbers[T_KEPT] == kept:
                 break
-        if self.merit - best > self.least:
-            self.rest()
+        if self.merit - best > self.least:  # not the best answer of all: repair has none, and walks come from elsewhere
+            self.start_at(place)
 
-    def _sweep(self, kernel: Callable[..., int], budget: Budget, width: int, level: bool) -> None:
+    def _sweep(self, kernel: Callable[..., int], budget: Budget, width: int, least: float) -> None:
         self.slopes()
         heat(self.flat, self._heat, self._scratch)
         mixed = self._heat * self.rng.uniform(0.8, 1.25, len(self._heat))
@@ -229,7 +232,7 @@ class Searcher:
             self._place(budget, width)
         elif self.flat.load[self.containers]:
             order = np.append(np.int32(self.containers), order)  # what is in no container
-        self.work_on(order, kernel, budget, width, -max(self.least, _UPHILL * abs(self.merit)) if level else self.least)
+        self.work_on(order, kernel, budget, width, least)
 
     def _place(self, budget: Budget, width: int) -> None:
         """Put many objects that are in no container into some, the largest first."""

@@ -173,6 +173,7 @@ def test_what_is_uphill_and_leads_nowhere_is_taken_back(monkeypatch: pytest.Monk
     """One less on each of ten hosts costs more than it gains."""
     monkeypatch.setattr(searching, "_UPHILL", 0.1)
     searcher = tied(800)
+    searcher.best, searcher.best_merit = np.zeros_like(searcher.best), -np.inf  # elsewhere
     before, start = searcher.merit, searcher.flat.place.copy()
     searcher.sweep(descend, searcher.incumbent.budget, 32)
     assert searcher.merit <= before

@@ -140,7 +140,7 @@ class Flattener:
                 for bound in bounds[1:]:
                     whole = apply(pick, column.groups, column.items, whole, bound)
                 row[word] = records.word(whole.map(lambda v: np.clip(v, -FAR, FAR)), always=True)[0]
-        row[at.C_RISING], row[at.C_BARE] = int(members is not None and is_rising(column)), int(column.bare)
+        row[at.C_RISING], row[at.C_BARE] = int(is_rising(column)), int(column.bare)
         row[at.C_ENDS] = int(column not in self._read and ends(column))
         row[at.C_PIECE] = len(self._pieces) * at.P_WIDTH
         for piece in column.pieces:
