@@ -178,8 +178,6 @@ DENSE_CELLS, DENSE_SHARE = 1_000_000, 4
 MOST_RANKS = 64
 #: What changes the unit only, but for rounding.
 COARSER = (Function.ROUND, Function.RAISE)
-#: What has more than one slope.
-BENT = (Function.HINGE, Function.STEP, Function.CEIL, Function.MOD)
 ONE, ZERO = Grid.constant(1, 1, 1), Grid.constant(1, 1, 0)
 
 
@@ -301,22 +299,6 @@ def _indices(mapping: Any, length: int) -> IntArray:
     if mapping is None:
         return np.zeros(length, np.int64)
     return np.arange(length) if same_place(mapping) else np.maximum(mapping, 0)
-
-
-def bends(column: Column) -> bool:
-    """Whether a column of several cells has limits or functions with more than one slope."""
-    stages = (stage for piece in column.pieces for stage in piece.atom.stages)
-    return column.size > 1 and bool(column.low or column.high or any(stage.function in BENT for stage in stages))
-
-
-def ends(column: Column) -> bool:
-    """Whether a column is no tally, written down, without limits, and only adds to single cells, from everywhere."""
-    if column.members is not None or column.sparse or column.low or column.high:
-        return False
-    ways = [piece.atom.way for piece in column.pieces if piece.target.size == 1]
-    maps = [mapping for way in ways for mapping in (way.group, way.item)]
-    everywhere = all(mapping is None or same_place(mapping) for mapping in maps)  # the same place is the only one there
-    return len(ways) == len(column.pieces) and everywhere and all(way.keys is None and not way.spread for way in ways)
 
 
 def normal_map(mapping: NDArray[np.int64] | None, inputs: int, outputs: int) -> Any:

@@ -14,8 +14,6 @@ from rebalancer.engines.local_search.flat.atoms import (
     Piece,
     Special,
     Way,
-    bends,
-    ends,
     is_growing,
     is_rising,
     never_negative,
@@ -27,6 +25,7 @@ from rebalancer.engines.local_search.flat.members import Members
 from rebalancer.engines.local_search.flat.memberships import lay_out
 from rebalancer.engines.local_search.flat.pulls import Pulls, Unusual, has_pulls, unusual
 from rebalancer.engines.local_search.flat.records import Pool, Records, packed
+from rebalancer.engines.local_search.flat.sums import adds_alike, asked_of, bends, ends
 from rebalancer.engines.local_search.kernels import layout as at
 from rebalancer.engines.local_search.kernels.jit import ready
 from rebalancer.engines.local_search.kernels.layout import Flat
@@ -201,9 +200,7 @@ class Flattener:
             self._stages.append(line)
         row[at.P_STAGE_END] = len(self._stages) * at.S_WIDTH
         way = atom.way
-        one_coef = atom.coef.columns == 1 and not len(atom.coef.keys)
-        alike = way.all_items or (way.item is None and way.keys is None and not way.spread and one_coef)
-        row[at.P_SUM] = int(alike and not atom.stages)
+        row[at.P_SUM] = int(adds_alike(atom))
         row[at.P_BENT] = int(way.same and bends(target) and target not in self._read)
         row[at.P_FALLS] = int(not never_negative(atom.coef))
         row[at.P_ONCE] = int(row[at.P_BENT] and bends_after(piece))
@@ -291,7 +288,7 @@ class Flattener:
     def _list_uses(self) -> IntArray:
         """Note with each column the specials that read it."""
         users: dict[int, list[int]] = {}
-        asked = self._asked()
+        asked = asked_of(self.forms.columns, self._read)
         for number, special in enumerate(self.forms.specials):
             for column in dict.fromkeys(column.index for column in special.inputs):
                 users.setdefault(column, []).append(number)
@@ -304,29 +301,6 @@ class Flattener:
             uses += [number * at.X_WIDTH for number in users.get(index, [])]
             self._columns[index, at.C_USE_END] = len(uses)
         return np.array(uses, np.int64)
-
-    def _asked(self) -> NDArray[np.bool_]:
-        """Return of which columns scans can ask what a cell is among others.
-
-        Tallies, and where only these add up, or sums of theirs that bend and what one cell adds to all of these.
-        """
-        into: list[list[Piece]] = [[] for _ in self.forms.columns]
-        for column in self.forms.columns:
-            for piece in column.pieces:
-                into[piece.target.index].append(piece)
-        through = np.array([column.members is not None for column in self.forms.columns], np.bool_)
-        for column, pieces in zip(self.forms.columns, into, strict=True):
-            if column.members is None and bends(column) and column not in self._read:
-                tallies = [piece.atom.way for piece in pieces if piece.atom.column.members is not None]
-                others = [piece.atom.column for piece in pieces if piece.atom.column.members is None]
-                one = all(other.size == 1 for other in others)
-                through[column.index] = bool(tallies) and all(way.same for way in tallies) and one
-        asked: NDArray[np.bool_] = self._columns[:, at.C_VALUES] >= 0
-        for index, pieces in enumerate(into):
-            for piece in pieces:
-                way = piece.atom.way
-                asked[index] &= through[piece.atom.column.index] and not (way.spread or way.fans)
-        return asked
 
     # -- objects ----------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.engines.local_search.flat.atoms import COARSER, Column, Piece, bends, constant_of
+from rebalancer.engines.local_search.flat.atoms import COARSER, Column, Piece, constant_of
 from rebalancer.engines.local_search.flat.forms import Forms
 from rebalancer.engines.local_search.flat.members import Members
+from rebalancer.engines.local_search.flat.sums import bends
 from rebalancer.engines.local_search.kernels.layout import (
     C_EXTREME,
     C_LANE,
